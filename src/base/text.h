@@ -1,0 +1,37 @@
+/* Growing text, line splitting, number parsing, nearest name. */
+#ifndef CVY_BASE_TEXT_H
+#define CVY_BASE_TEXT_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zero-initialised is "". Appending never fails at the call: the first failure sticks in `status`,
+   and cvy_text_take reports it. */
+struct cvy_text {
+    char *data; /* NUL-terminated once anything was appended */
+    size_t n;
+    size_t cap;
+    cvy_status status;
+};
+void cvy_text_printf(struct cvy_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n);
+/* Gives the text (never NULL on CVY_OK) to the caller, who frees it; `text` is empty afterwards. */
+cvy_status cvy_text_take(struct cvy_text *text, char **out);
+void cvy_text_free(struct cvy_text *text);
+
+/* The whole text must be a number; else false. */
+bool cvy_parse_i64(const char *text, int64_t *out);
+bool cvy_parse_f64(const char *text, double *out); /* accepts nan and inf; the caller judges */
+
+/* The candidate nearest to `name` by edit distance, or NULL when none is near (more than a third differs). */
+const char *cvy_nearest(const char *name, const char *const *candidates, size_t n);
+
+/* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
+cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
+
+/* Writes to "path.tmp", fsyncs and renames: the file is whole or absent, also when the disk is full. */
+cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
+
+#endif

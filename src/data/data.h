@@ -1,0 +1,45 @@
+/* Data sets: one file per format, one line in formats.def. A format opens a spec and hands out samples. */
+#ifndef CVY_DATA_DATA_H
+#define CVY_DATA_DATA_H
+
+#include "base/log.h"
+#include "base/status.h"
+
+/* A decoded image, rows of interleaved or planar channels. */
+struct cvy_image {
+    int64_t channels, height, width;
+    cvy_dtype dtype;       /* CVY_U8 or CVY_F32 */
+    cvy_image_order order;
+    void *pixels;          /* owned by the struct; capacity grows and is reused across calls */
+    size_t capacity;
+};
+cvy_status cvy_image_reserve(struct cvy_image *image); /* for the present shape */
+void cvy_image_free(struct cvy_image *image);
+
+struct cvy_format;
+
+struct cvy_dataset { /* the head of every format's own struct */
+    const struct cvy_format *format;
+    char *spec;
+    cvy_split split;
+    int64_t n, n_classes;
+    char **class_names;    /* n_classes, owned */
+    int64_t channels, height, width; /* 0 when they vary */
+    const char *preset;    /* what suits it: "none", "cifar" */
+    float mean[4], std[4]; /* what suits it; std 0: not said */
+};
+
+struct cvy_format {
+    const char *prefix;    /* "folder" for folder:DIR; "digits" */
+    const char *help;      /* "folder:DIR   class folders, with train/ and val/ or test/ below if there" */
+    /* `argument` is what stands behind the colon ("" when nothing does). */
+    cvy_status (*open)(const char *argument, cvy_split split, const cvy_log_sink *log, struct cvy_dataset **out);
+    void (*free)(struct cvy_dataset *dataset);
+    /* Reads sample i; thread-safe (a worker's own `image`). CVY_ERR_DATA names the file and the reason. */
+    cvy_status (*read)(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
+    cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
+};
+
+const struct cvy_format *const *cvy_format_table(size_t *n);
+
+#endif

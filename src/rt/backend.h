@@ -1,0 +1,139 @@
+/* The backend interface: a device, its memory, and one prepared kernel per operator call.
+   A backend is one `static const struct cvy_backend`, listed in src/backends/backends.def. It gives the
+   kernels it has; for the rest the engine takes the reference kernel (rt/fallback.h), and says so.
+
+   Threads: a device is owned by one executor thread. That thread calls `enter` once and then every function
+   marked [owner]; the others are called before it starts or after it ended.
+   Everything is prepared when the plan is made: `run` allocates nothing. */
+#ifndef CVY_RT_BACKEND_H
+#define CVY_RT_BACKEND_H
+
+#include "base/log.h"
+#include "graph/op.h"
+
+struct cvy_layout;
+struct cvy_device;
+struct cvy_kernel;
+struct cvy_backend;
+
+enum { CVY_MAX_OPERANDS = 1024 }; /* inputs or outputs of one call (a bucket's update is the longest) */
+
+/* ---- one operator call, as the choose pass and prepare see it ----------------------------------- */
+
+struct cvy_operand_spec {
+    struct cvy_desc desc;
+    const struct cvy_layout *layout; /* NULL = plain row-major */
+    bool is_absent;                  /* optional input not given, or output that nobody reads */
+    bool is_fixed; /* choose: this layout may not be changed (it belongs to a stored value already laid out);
+                      if the kernel cannot take it, it answers another one and a reorder is put between */
+    bool is_private;
+};
+
+struct cvy_call {
+    const struct cvy_op *op;
+    const void *attrs;
+    int n_in, n_out;
+    struct cvy_operand_spec *in, *out;
+    int64_t rule_batch;   /* N of the largest shard of the run: algorithm rules look at this, not at N */
+    int32_t algorithm;    /* in/out of choose; given to prepare */
+    bool is_training;     /* false: nothing will be differentiated */
+};
+
+struct cvy_kernel_impl {
+    const char *op;
+    /* Can it do this call at all (types, attributes)? NULL: always. Local, any thread. */
+    bool (*supports)(const struct cvy_device *device, const struct cvy_call *call);
+    /* Given the inputs' present layouts, sets the layout it wants of every input and makes of every output,
+       and the algorithm. Called [owner], before prepare. NULL: all inputs and outputs plain. */
+    cvy_status (*choose)(struct cvy_device *device, struct cvy_call *call);
+    /* Makes the kernel for exactly these layouts. *scratch_bytes: workspace that run gets. [owner] */
+    cvy_status (*prepare)(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
+                          size_t *scratch_bytes);
+    /* Runs or enqueues it. Pointers are 64-byte aligned device addresses; absent ones are NULL. [owner] */
+    cvy_status (*run)(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch);
+    void (*release)(struct cvy_kernel *kernel);
+    /* bit i: although the operator allows output i in place of an input, this kernel does not */
+    uint32_t not_in_place;
+};
+
+/* Every kernel starts with this, so that the executor needs no table. */
+struct cvy_kernel {
+    const struct cvy_kernel_impl *impl;
+};
+
+/* ---- the device ---------------------------------------------------------------------------------- */
+
+struct cvy_device_spec {
+    int index;            /* cpu:INDEX */
+    int n_threads;        /* T; 0: all of its cores */
+    int n_local;          /* devices of this process: cores are shared out among them */
+    int local_index;      /* which of them */
+    const char *conv_algo; /* "auto", "direct", "winograd" */
+    const cvy_log_sink *log;
+};
+
+struct cvy_device {
+    const struct cvy_backend *backend;
+    struct cvy_device_spec spec; /* n_threads is now the real T */
+    char name[32];               /* "cpu:0" */
+};
+
+/* What ingest turns into the input tensor. Pointers are host memory. */
+struct cvy_ingest {
+    const cvy_batch *batch;
+    int64_t first, n; /* images first .. first + n - 1 of the batch */
+};
+
+struct cvy_backend {
+    const char *name;
+    const char *help;
+    bool is_host_memory; /* pointers can be read by the host: then the reference fallback works in place */
+
+    /* How many devices there are (virtual ones: INT_MAX). */
+    int (*count)(void);
+    cvy_status (*open)(const struct cvy_device_spec *spec, struct cvy_device **out);
+    void (*close)(struct cvy_device *device);
+    /* Binds the calling thread to the device for good: pins it, sets its OpenMP team. */
+    cvy_status (*enter)(struct cvy_device *device);
+    /* One line about it: cores, features. */
+    void (*describe)(const struct cvy_device *device, struct cvy_text *out);
+
+    /* The arena: zeroed, every page touched, huge pages where there are. [owner]
+       *touch_s = seconds spent in touching pages. */
+    cvy_status (*alloc)(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s);
+    void (*release)(struct cvy_device *device, void *memory, size_t n_bytes);
+    /* Plain bytes between host and device, complete on return. [owner] */
+    cvy_status (*upload)(struct cvy_device *device, void *to, const void *host, size_t n_bytes);
+    cvy_status (*download)(struct cvy_device *device, void *host, const void *from, size_t n_bytes);
+    cvy_status (*zero)(struct cvy_device *device, void *at, size_t n_bytes);
+    /* sum[i] = a[i] + b[i]: partial sums of the tree; sum may be a or b. [owner] */
+    cvy_status (*add)(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
+
+    /* Host images to the input tensor in its layout: convert, normalise, lay out in one pass. [owner] */
+    cvy_status (*ingest)(struct cvy_device *device, const struct cvy_ingest *what,
+                         const struct cvy_operand_spec *to_spec, void *to);
+
+    /* Layouts. They are interned: equal layouts are equal pointers, owned by the device('s shared table),
+       and equal across devices of one backend in one process. */
+    size_t (*layout_bytes)(const struct cvy_layout *layout, const struct cvy_desc *desc); /* layout may be NULL */
+    void (*layout_print)(const struct cvy_layout *layout, struct cvy_text *out); /* no spaces; "plain" for NULL */
+    /* By the printed name, among those known to the device; NULL + false when unknown. */
+    bool (*layout_find)(struct cvy_device *device, const char *name, const struct cvy_layout **out);
+
+    /* The kernel for this operator, or NULL: the reference. "reorder" (in: 1, out: 1, same desc, other
+       layout) must be there when any layout but plain is ever chosen. */
+    const struct cvy_kernel_impl *const *kernels; /* NULL-terminated */
+
+    /* Asynchronous devices: NULL on the CPU, where run is complete on return. */
+    cvy_status (*synchronize)(struct cvy_device *device);
+};
+
+const struct cvy_backend *cvy_backend_find(const char *name); /* NULL when there is none */
+const struct cvy_backend *const *cvy_backend_table(size_t *n);
+
+/* The implementation that this call gets on this device: the backend's, else the fallback. *is_fallback may be
+   NULL. Never NULL for host-memory backends. */
+const struct cvy_kernel_impl *cvy_kernel_select(const struct cvy_device *device, const struct cvy_call *call,
+                                                bool *is_fallback);
+
+#endif

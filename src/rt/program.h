@@ -1,0 +1,118 @@
+/* A program: what one device does in one step. Two levels.
+   Segments are flat lists of prepared operators, one per (stage, phase, part, shard size); their operands are
+   addresses relative to a space, so that one segment serves every shard slot and every partial sum.
+   The schedule is a list of instructions that run segments for shards and connect devices. */
+#ifndef CVY_RT_PROGRAM_H
+#define CVY_RT_PROGRAM_H
+
+#include "base/vec.h"
+#include "graph/graph.h"
+#include "rt/backend.h"
+
+enum cvy_space {
+    CVY_SPACE_NONE,    /* absent operand */
+    CVY_SPACE_PERSIST, /* parameters, buffers, optimiser state, packed weights, hypers */
+    CVY_SPACE_SUM,     /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
+    CVY_SPACE_SLOT,    /* activations of one shard in flight: slot k lies at slot_bytes * k */
+    CVY_SPACE_SCRATCH, /* workspace of the running kernel */
+    CVY_N_SPACES,
+};
+
+struct cvy_place {
+    enum cvy_space space;
+    size_t offset, n_bytes;
+};
+
+struct cvy_operand {
+    const char *name; /* of the graph's value */
+    struct cvy_operand_spec spec;
+    struct cvy_place place;
+};
+
+struct cvy_prog_op { /* one operator of a segment */
+    const struct cvy_op *op;
+    const char *name;
+    const void *attrs;
+    int32_t algorithm;
+    enum cvy_phase phase;
+    uint32_t id;
+    int n_in, n_out;
+    int32_t *in, *out; /* indices into the segment's operands; -1: absent */
+    /* set by prepare */
+    struct cvy_kernel *kernel;
+    size_t scratch_bytes;
+};
+
+struct cvy_segment {
+    const char *name;      /* "F0", "B0.2", "U1", "E0" */
+    enum cvy_phase phase;
+    bool is_training;
+    int32_t stage, part;   /* part: of a backward cut at bucket borders; for updates the bucket */
+    int64_t shard_size;    /* images; 0 for updates, which do not depend on it */
+    int64_t rule_batch;
+    CVY_VEC(struct cvy_operand) operands;
+    CVY_VEC(struct cvy_prog_op) ops;
+};
+
+enum cvy_instr_kind {
+    CVY_I_LOAD,    /* images and labels of `shard` into `slot` */
+    CVY_I_RUN,     /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
+    CVY_I_ZERO,    /* an empty shard: bucket of sum `sum` = 0 */
+    CVY_I_ADD,     /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
+    CVY_I_REDUCE,  /* start the all-reduce of `bucket`. Collective */
+    CVY_I_WAIT,    /* wait for it: sum 0 holds the result. Collective */
+    CVY_I_CHECK,   /* the reduced loss must be finite, before anything is updated */
+    CVY_I_UPDATE,  /* run the update segment of `bucket` */
+    CVY_I_RESULT,  /* copy the shard's results (losses, ranks, logits) to the host */
+    CVY_I_BROADCAST, /* parameters and buffers from device 0 to all. Collective */
+    CVY_N_INSTR,
+};
+
+struct cvy_instr {
+    enum cvy_instr_kind kind;
+    enum cvy_phase phase; /* RUN */
+    int32_t stage, part, shard, slot, sum, from, bucket; /* -1 where not used */
+    int32_t stream;                                      /* 0 compute, 1 communication */
+    uint64_t wait_events;  /* bit e: event e must have happened */
+    int32_t record_event;  /* or -1 */
+};
+
+/* A partial sum that a device is left with: the subtree of shards first .. first + 2^level - 1 (cut at S). */
+struct cvy_partial {
+    int32_t first, level, device, sum;
+};
+
+struct cvy_bucket {
+    size_t offset, n_floats; /* within a sum buffer, bytes and elements; includes padding, which is zero */
+};
+
+struct cvy_program {
+    int32_t device, n_devices; /* rank within the run */
+    int32_t n_shards;
+    int32_t first_shard, n_local_shards;
+    CVY_VEC(struct cvy_segment) segments;
+    CVY_VEC(struct cvy_instr) train;     /* the strategy's own step */
+    CVY_VEC(struct cvy_instr) forward, backward, update; /* split calls; backward keeps all slots */
+    CVY_VEC(struct cvy_instr) evaluate;
+    CVY_VEC(struct cvy_bucket) buckets;
+    CVY_VEC(struct cvy_partial) partials; /* of all devices, the same on each */
+    size_t persist_bytes, sum_bytes, slot_bytes, scratch_bytes;
+    int32_t n_sums, n_slots, n_slots_split; /* slots in flight: own step, split calls */
+    struct cvy_pool pool;
+};
+
+void cvy_program_free(struct cvy_program *program); /* releases kernels too */
+/* Total of the arena. */
+size_t cvy_program_bytes(const struct cvy_program *program);
+const char *cvy_instr_name(enum cvy_instr_kind kind);
+
+/* Text form; parse(print(p)) runs the same. `backend` prints and finds layouts. Operators are found by name. */
+cvy_status cvy_program_print(const struct cvy_program *program, const struct cvy_backend *backend,
+                             struct cvy_text *out);
+cvy_status cvy_program_parse(const char *text, struct cvy_device *device, struct cvy_program **out);
+
+/* Chooses nothing: makes each operator's kernel for the layouts that stand in the segment; sets scratch_bytes.
+   [owner] */
+cvy_status cvy_program_prepare(struct cvy_program *program, struct cvy_device *device);
+
+#endif
