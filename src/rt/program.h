@@ -11,7 +11,8 @@
 
 enum cvy_space {
     CVY_SPACE_NONE,    /* absent operand */
-    CVY_SPACE_PERSIST, /* parameters, buffers, optimiser state, packed weights, hypers */
+    CVY_SPACE_PERSIST, /* parameters, buffers, optimiser state, hypers */
+    CVY_SPACE_PACKED,  /* copies of parameters in the layouts that kernels want: remade by REFRESH nodes */
     CVY_SPACE_SUM,     /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
     CVY_SPACE_SLOT,    /* activations of one shard in flight: slot k lies at slot_bytes * k */
     CVY_SPACE_SCRATCH, /* workspace of the running kernel */
@@ -29,6 +30,12 @@ struct cvy_operand {
     struct cvy_place place;
 };
 
+struct cvy_port { /* an operand that the host reads or writes: "images", "labels", "divisor", "rng", "hyper",
+                     "loss", "hits", "losses", "ranks", "logits" */
+    const char *name;
+    int32_t operand; /* index into the segment's operands */
+};
+
 struct cvy_prog_op { /* one operator of a segment */
     const struct cvy_op *op;
     const char *name;
@@ -44,7 +51,7 @@ struct cvy_prog_op { /* one operator of a segment */
 };
 
 struct cvy_segment {
-    const char *name;      /* "F0", "B0.2", "U1", "E0" */
+    const char *name;      /* "F0/32", "B0.2/32", "E0/32", "U1", "R" (refresh for training), "RE" (for evaluation) */
     enum cvy_phase phase;
     bool is_training;
     int32_t stage, part;   /* part: of a backward cut at bucket borders; for updates the bucket */
@@ -52,6 +59,7 @@ struct cvy_segment {
     int64_t rule_batch;
     CVY_VEC(struct cvy_operand) operands;
     CVY_VEC(struct cvy_prog_op) ops;
+    CVY_VEC(struct cvy_port) ports;
 };
 
 enum cvy_instr_kind {
@@ -64,7 +72,8 @@ enum cvy_instr_kind {
     CVY_I_CHECK,   /* the reduced loss must be finite, before anything is updated */
     CVY_I_UPDATE,  /* run the update segment of `bucket` */
     CVY_I_RESULT,  /* copy the shard's results (losses, ranks, logits) to the host */
-    CVY_I_BROADCAST, /* parameters and buffers from device 0 to all. Collective */
+    CVY_I_BROADCAST, /* the persistent space from device 0 to all. Collective */
+    CVY_I_REFRESH, /* run the REFRESH segment (`part` 0: training's copies, 1: evaluation's, if weights changed) */
     CVY_N_INSTR,
 };
 
@@ -94,10 +103,12 @@ struct cvy_program {
     CVY_VEC(struct cvy_instr) train;     /* the strategy's own step */
     CVY_VEC(struct cvy_instr) forward, backward, update; /* split calls; backward keeps all slots */
     CVY_VEC(struct cvy_instr) evaluate;
+    CVY_VEC(struct cvy_instr) start; /* once, and after loading weights */
     CVY_VEC(struct cvy_bucket) buckets;
     CVY_VEC(struct cvy_partial) partials; /* of all devices, the same on each */
-    size_t persist_bytes, sum_bytes, slot_bytes, scratch_bytes;
-    int32_t n_sums, n_slots, n_slots_split; /* slots in flight: own step, split calls */
+    size_t persist_bytes, packed_bytes, sum_bytes, slot_bytes, scratch_bytes;
+    int32_t n_sums, n_slots;             /* partial sums and shards in flight: the strategy's own step */
+    int32_t n_sums_split, n_slots_split; /* the same for split calls */
     struct cvy_pool pool;
 };
 
