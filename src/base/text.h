@@ -1,7 +1,8 @@
-/* Growing text, line splitting, number parsing, nearest name. */
+/* Growing text, number parsing, nearest name. */
 #ifndef CVY_BASE_TEXT_H
 #define CVY_BASE_TEXT_H
 
+#include "base/file.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -27,11 +28,5 @@ bool cvy_parse_f64(const char *text, double *out); /* accepts nan and inf; the c
 
 /* The candidate nearest to `name` by edit distance, or NULL when none is near (more than a third differs). */
 const char *cvy_nearest(const char *name, const char *const *candidates, size_t n);
-
-/* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
-cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
-
-/* Writes to "path.tmp", fsyncs and renames: the file is whole or absent, also when the disk is full. */
-cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
 
 #endif

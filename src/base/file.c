@@ -1,0 +1,130 @@
+/* Reading and writing of whole files. Invariant of a writer: while it is open, "path.tmp" exists and is ours;
+   when it is closed, by success or failure, "path.tmp" is gone. */
+#include "base/file.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        ssize_t n = read(fd, into + done, n_bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (n == 0)
+            return CVY_FAIL(CVY_ERR_IO, "%s: became shorter while it was read", path);
+        done += (size_t)n;
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes)
+{
+    cvy_status status;
+    char *bytes = NULL;
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return CVY_FAIL(errno == ENOENT ? CVY_ERR_DATA : CVY_ERR_IO, "%s: cannot be opened: %s", path,
+                        strerror(errno));
+    if (fstat(fd, &info) != 0) {
+        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        goto out;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: is not a file", path);
+        goto out;
+    }
+    if ((uintmax_t)info.st_size > max_bytes) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %lld bytes, more than the %zu that are allowed here", path,
+                          (long long)info.st_size, max_bytes);
+        goto out;
+    }
+    size_t n = (size_t)info.st_size;
+    CVY_TRY_OUT(cvy_alloc_items(n + 1, 1, (void **)&bytes));
+    CVY_TRY_OUT(read_all(fd, path, bytes, n));
+    *out = bytes;
+    *n_bytes = n;
+    bytes = NULL;
+out:
+    free(bytes);
+    close(fd);
+    return status;
+}
+
+void cvy_writer_abandon(struct cvy_writer *writer)
+{
+    if (writer->fd_plus_1) {
+        close(writer->fd_plus_1 - 1);
+        unlink(writer->tmp);
+    }
+    free(writer->path);
+    free(writer->tmp);
+    *writer = (struct cvy_writer){0};
+}
+
+/* Reports errno, which the clean-up must not change first. */
+static cvy_status writer_fail(struct cvy_writer *writer, const char *what)
+{
+    cvy_status status = CVY_FAIL(CVY_ERR_IO, "%s: %s: %s", writer->path, what, strerror(errno));
+    cvy_writer_abandon(writer);
+    return status;
+}
+
+cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path)
+{
+    *writer = (struct cvy_writer){.path = strdup(path)};
+    if (!writer->path || asprintf(&writer->tmp, "%s.tmp", path) < 0) {
+        free(writer->path);
+        *writer = (struct cvy_writer){0};
+        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the name of %s", path);
+    }
+    int fd = open(writer->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return writer_fail(writer, "cannot be written");
+    writer->fd_plus_1 = fd + 1;
+    return CVY_OK;
+}
+
+cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_t n_bytes)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        ssize_t n = write(writer->fd_plus_1 - 1, (const char *)bytes + done, n_bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return writer_fail(writer, "cannot be written");
+        done += (size_t)n;
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_writer_commit(struct cvy_writer *writer)
+{
+    if (fsync(writer->fd_plus_1 - 1) != 0 && errno != EINVAL) /* EINVAL: a file system without it */
+        return writer_fail(writer, "cannot be written");
+    if (rename(writer->tmp, writer->path) != 0)
+        return writer_fail(writer, "cannot be replaced");
+    close(writer->fd_plus_1 - 1);
+    writer->fd_plus_1 = 0; /* nothing is left to unlink */
+    cvy_writer_abandon(writer);
+    return CVY_OK;
+}
+
+cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes)
+{
+    struct cvy_writer writer;
+    CVY_TRY(cvy_writer_begin(&writer, path));
+    CVY_TRY(cvy_writer_append(&writer, bytes, n_bytes));
+    CVY_TRY(cvy_writer_commit(&writer));
+    return CVY_OK;
+}

@@ -1,0 +1,25 @@
+/* Whole files: read into memory, written so that they are whole or absent. */
+#ifndef CVY_BASE_FILE_H
+#define CVY_BASE_FILE_H
+
+#include "base/status.h"
+
+/* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
+cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
+
+/* Writes to "path.tmp", fsyncs and renames: the file is whole or absent, also when the disk is full. */
+cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
+
+/* The same in pieces: begin, append as often as needed, then commit. Append and commit that fail remove
+   "path.tmp" and release everything; cvy_writer_abandon does so without an error, and accepts a writer
+   that is zero-initialised, committed, failed or abandoned already. */
+struct cvy_writer {
+    int fd_plus_1; /* 0: closed, so that zero-initialised is closed */
+    char *path, *tmp;
+};
+cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path);
+cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_t n_bytes);
+cvy_status cvy_writer_commit(struct cvy_writer *writer);
+void cvy_writer_abandon(struct cvy_writer *writer);
+
+#endif

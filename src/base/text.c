@@ -1,0 +1,149 @@
+/* Growing text, numbers from text, and the nearest name for a mistyped one. */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for n more bytes and the terminator; a failure sticks. */
+static bool text_reserve(struct cvy_text *text, size_t n)
+{
+    if (text->status != CVY_OK)
+        return false;
+    if (text->data && n < text->cap - text->n)
+        return true;
+    size_t grown = text->cap ? text->cap : 64;
+    while (grown <= SIZE_MAX / 2 && grown - text->n <= n)
+        grown *= 2;
+    char *data = grown - text->n > n ? realloc(text->data, grown) : NULL;
+    if (!data) {
+        text->status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu bytes of text", n);
+        return false;
+    }
+    text->data = data;
+    text->cap = grown;
+    return true;
+}
+
+void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n)
+{
+    if (!text_reserve(text, n))
+        return;
+    if (n)
+        memcpy(text->data + text->n, bytes, n);
+    text->n += n;
+    text->data[text->n] = '\0';
+}
+
+void cvy_text_printf(struct cvy_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0) {
+        if (text->status == CVY_OK)
+            text->status = CVY_FAIL(CVY_ERR_FAILED, "text cannot be formatted: %s", format);
+        return;
+    }
+    if (!text_reserve(text, (size_t)n))
+        return;
+    va_start(args, format);
+    vsnprintf(text->data + text->n, (size_t)n + 1, format, args);
+    va_end(args);
+    text->n += (size_t)n;
+}
+
+cvy_status cvy_text_take(struct cvy_text *text, char **out)
+{
+    cvy_text_append(text, "", 0); /* an empty text is a text too */
+    cvy_status status = text->status;
+    if (status == CVY_OK) {
+        *out = text->data;
+        text->data = NULL;
+    }
+    cvy_text_free(text);
+    return status;
+}
+
+void cvy_text_free(struct cvy_text *text)
+{
+    free(text->data);
+    *text = (struct cvy_text){0};
+}
+
+/* strtoX skip leading space; a number of ours has none. */
+static bool starts_number(const char *text)
+{
+    return *text && !isspace((unsigned char)*text);
+}
+
+bool cvy_parse_i64(const char *text, int64_t *out)
+{
+    if (!starts_number(text))
+        return false;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool cvy_parse_f64(const char *text, double *out)
+{
+    if (!starts_number(text))
+        return false;
+    char *end;
+    double value = strtod(text, &end); /* too large gives inf, too small 0: both are answers */
+    if (end == text || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+enum { MAX_NAME = 64 };
+
+/* Levenshtein's distance, row by row: row[j] = distance of the first i letters of a to the first j of b. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[MAX_NAME + 1];
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *cvy_nearest(const char *name, const char *const *candidates, size_t n)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX, n_name = strlen(name);
+    for (size_t i = 0; i < n && n_name <= MAX_NAME; i++) {
+        size_t n_candidate = strlen(candidates[i]);
+        if (n_candidate > MAX_NAME)
+            continue;
+        size_t distance = edit_distance(name, n_name, candidates[i], n_candidate);
+        size_t longer = n_name > n_candidate ? n_name : n_candidate;
+        if (distance * 3 <= longer && distance < best_distance) {
+            best = candidates[i];
+            best_distance = distance;
+        }
+    }
+    return best;
+}
