@@ -128,6 +128,10 @@ struct cvy_backend {
     cvy_status (*synchronize)(struct cvy_device *device);
 };
 
+/* Every ingest begins with this: do the images fit the input tensor (shape, float32, at most 4 channels)? */
+cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_ingest *what,
+                            const struct cvy_operand_spec *to_spec);
+
 const struct cvy_backend *cvy_backend_find(const char *name); /* NULL when there is none */
 const struct cvy_backend *const *cvy_backend_table(size_t *n);
 

@@ -1,0 +1,18 @@
+/* The table of backends, made from backends.def. */
+#include "rt/backend.h"
+
+#define CVY_BACKEND(name) extern const struct cvy_backend cvy_backend_##name;
+#include "backends/backends.def"
+#undef CVY_BACKEND
+
+static const struct cvy_backend *const table[] = {
+#define CVY_BACKEND(name) &cvy_backend_##name,
+#include "backends/backends.def"
+#undef CVY_BACKEND
+};
+
+const struct cvy_backend *const *cvy_backend_table(size_t *n)
+{
+    *n = sizeof table / sizeof *table;
+    return table;
+}
