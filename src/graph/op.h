@@ -30,6 +30,10 @@ void cvy_attrs_default(const struct cvy_op *op, void *attrs);
 cvy_status cvy_attrs_parse(const struct cvy_op *op, const char *text, void *attrs);
 /* Prints those that differ from the default, in table order, separated by spaces; full precision. */
 void cvy_attrs_print(const struct cvy_op *op, const void *attrs, struct cvy_text *out);
+/* Field by field: the structs have padding, so memcmp would not do. */
+bool cvy_attrs_equal(const struct cvy_op *op, const void *a, const void *b);
+/* A number in the fewest digits that parse back to the same double. */
+void cvy_f64_print(struct cvy_text *out, double value);
 
 /* ---- calls ------------------------------------------------------------------------------------- */
 
@@ -39,7 +43,7 @@ struct cvy_infer { /* shape inference: inputs are given, outputs to be filled */
     const struct cvy_op *op;
     const void *attrs;
     int n_in, n_out;
-    const struct cvy_desc *in;
+    const struct cvy_desc *in; /* n_in; an absent optional input is CVY_DESC_ABSENT */
     struct cvy_desc out[CVY_MAX_OUT];
 };
 
@@ -69,7 +73,8 @@ struct cvy_case {
 /* ---- the operator ------------------------------------------------------------------------------ */
 
 struct cvy_alias {
-    int8_t out, in; /* output `out` may take (or must take) the memory of input `in` */
+    int8_t out, in; /* output `out` may take (or must take) the memory of input `in`; they count as out_names
+                       and in_names do, so in a variadic operator they mean the same ones of each group */
 };
 
 enum cvy_op_flags {
@@ -122,6 +127,9 @@ struct cvy_op {
 /* The table of src/ops/ops.def. */
 const struct cvy_op *cvy_op_find(const char *name);   /* NULL when there is none */
 const struct cvy_op *const *cvy_op_table(size_t *n);
+
+/* The input of a node (counted over all groups) whose memory its output `out` may or must take; -1: none. */
+int cvy_op_aliased_input(const struct cvy_op *op, int out);
 
 /* cost() or its default. */
 void cvy_op_cost(const struct cvy_infer *call, struct cvy_cost *out);
