@@ -11,7 +11,13 @@
    Use the macro CVY_FAIL, which adds the place. */
 cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-#define CVY_FAIL(code, ...) cvy_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
+#define CVY_FAIL(code, ...) cvy_failed((code), cvy_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__))
+/* Gives back `code` itself, so that compilers and analysers see that a failure is never CVY_OK. */
+static inline cvy_status cvy_failed(cvy_status code, cvy_status recorded)
+{
+    (void)recorded;
+    return code;
+}
 
 /* Prefixes the newest error's message, e.g. with the file's name: "model.safetensors: header too long". */
 cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...) __attribute__((format(printf, 2, 3)));

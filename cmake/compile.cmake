@@ -1,0 +1,40 @@
+# Flags for all C in the project.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden) # only what is marked CVY_API leaves libconvoy.so
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+# asserts stay on: they guard our own bugs, and none stands in a hot loop
+foreach(type RELEASE RELWITHDEBINFO)
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")
+endforeach()
+
+add_compile_definitions(_GNU_SOURCE)
+# fp-contract off: a sum must not depend on which compiler fused a multiply into it
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -ffp-contract=off)
+if(CVY_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(CVY_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "CVY_FUZZ needs clang: cmake --preset fuzz")
+  endif()
+  set(CVY_SANITIZE address,undefined)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(CVY_SANITIZE)
+  add_compile_options(-fsanitize=${CVY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${CVY_SANITIZE})
+endif()
+
+# What tests run with: suppressions for libraries that the sanitizers cannot see into.
+set(CVY_TEST_ENVIRONMENT
+    "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1"
+    "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1")

@@ -1,0 +1,87 @@
+# Tests that span layers. Each helper globs a folder, so a new test is one new file.
+
+# cvy_suites(DIR LIBRARY…): DIR/x_test.c -> suite.x, with the library's internals.
+function(cvy_suites dir)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*_test.c)
+  foreach(source ${sources})
+    get_filename_component(stem ${source} NAME_WE)
+    string(REGEX REPLACE "_test$" "" stem ${stem})
+    cvy_test(suite.${stem} ${source} ${ARGN})
+  endforeach()
+endfunction()
+
+# cvy_examples(DIR): DIR/x.c -> example.x, built as a user would: the public header and libconvoy.so.
+function(cvy_examples dir)
+  if(NOT TARGET convoy)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.c)
+  foreach(source ${sources})
+    get_filename_component(stem ${source} NAME_WE)
+    add_executable(example_${stem} ${source})
+    target_link_libraries(example_${stem} PRIVATE convoy)
+    cvy_script_test(example.${stem} $<TARGET_FILE:example_${stem}>)
+  endforeach()
+endfunction()
+
+# cvy_fuzzers(DIR LIBRARY…): DIR/x_fuzz.c -> fuzz.x over the committed files of DIR/corpus/x: each file once; with
+# CVY_FUZZ libFuzzer goes on from there for CVY_FUZZ_SECONDS and keeps what it finds in the build folder.
+function(cvy_fuzzers dir)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*_fuzz.c)
+  foreach(source ${sources})
+    get_filename_component(stem ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" stem ${stem})
+    set(target fuzz_${stem})
+    set(corpus ${CMAKE_SOURCE_DIR}/${dir}/corpus/${stem})
+    if(CVY_FUZZ)
+      add_executable(${target} ${source})
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      set(found ${CMAKE_BINARY_DIR}/fuzz/${stem})
+      file(MAKE_DIRECTORY ${found})
+      set(arguments -max_total_time=${CVY_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+          -artifact_prefix=${found}- ${found} ${corpus})
+    else()
+      add_executable(${target} ${source} ${dir}/replay.c)
+      set(arguments ${corpus})
+    endif()
+    target_link_libraries(${target} PRIVATE ${ARGN})
+    add_test(NAME fuzz.${stem} COMMAND ${target} ${arguments})
+    set_tests_properties(fuzz.${stem} PROPERTIES LABELS fuzz ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# cvy_script_test(NAME COMMAND…): COMMAND in a fresh folder, with CONVOY = the program, SOURCE = the source folder
+# and BUILD = the build folder. Exit code 77 skips.
+function(cvy_script_test name)
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/in_fresh_folder ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    "${CVY_TEST_ENVIRONMENT};CONVOY=${CMAKE_BINARY_DIR}/convoy;SOURCE=${CMAKE_SOURCE_DIR};BUILD=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER}")
+endfunction()
+
+# cvy_scripts(DIR PREFIX): DIR/x.sh -> PREFIX.x.
+function(cvy_scripts dir prefix)
+  file(GLOB scripts CONFIGURE_DEPENDS ${dir}/*.sh)
+  foreach(script ${scripts})
+    get_filename_component(stem ${script} NAME_WE)
+    cvy_script_test(${prefix}.${stem} sh ${script})
+  endforeach()
+endfunction()
+
+# cvy_docs(FILE|FOLDER…): every page that holds commands marked for testing -> docs.page.
+function(cvy_docs)
+  foreach(place ${ARGN})
+    if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/${place})
+      file(GLOB pages CONFIGURE_DEPENDS ${place}/*.md)
+    else()
+      file(GLOB pages CONFIGURE_DEPENDS ${place})
+    endif()
+    foreach(page ${pages})
+      file(STRINGS ${page} marks REGEX "^<!-- test -->$")
+      if(marks)
+        get_filename_component(stem ${page} NAME_WE)
+        string(TOLOWER ${stem} stem)
+        cvy_script_test(docs.${stem} ${CMAKE_SOURCE_DIR}/tests/docs/run_page ${page})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
