@@ -1,0 +1,14 @@
+/* Attributes of conv2d, conv2d_backward_data and conv2d_backward_weights: one struct for all three, so that a
+   gradient copies its forward's. */
+#ifndef CVY_OPS_CONV2D_H
+#define CVY_OPS_CONV2D_H
+
+#include <stdint.h>
+
+struct cvy_conv2d_attrs {
+    int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
+    int64_t groups;
+    int64_t input[2]; /* conv2d_backward_data alone: height and width of x, which dy does not tell */
+};
+
+#endif

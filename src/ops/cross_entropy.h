@@ -1,0 +1,12 @@
+/* Attributes of cross_entropy and cross_entropy_backward, and the outputs of cross_entropy and accuracy. */
+#ifndef CVY_OPS_CROSS_ENTROPY_H
+#define CVY_OPS_CROSS_ENTROPY_H
+
+struct cvy_cross_entropy_attrs {
+    double label_smoothing;
+};
+
+enum { CVY_CROSS_ENTROPY_LOSS, CVY_CROSS_ENTROPY_LOSSES, CVY_CROSS_ENTROPY_PROBABILITIES };
+enum { CVY_ACCURACY_RANKS, CVY_ACCURACY_HITS };
+
+#endif
