@@ -1,0 +1,41 @@
+/* What the trainer needs of a plan and a session beyond the public interface: the facts that a checkpoint
+   must keep so that a resumed run gives the same bits, and the optimiser's state. */
+#ifndef CVY_ENGINE_STATE_H
+#define CVY_ENGINE_STATE_H
+
+#include "base/status.h"
+
+/* What the plan settled on. The texts belong to the plan. */
+struct cvy_plan_facts {
+    const char *devices;   /* short form: "cpu:0-1" */
+    const char *strategy;  /* "ddp" */
+    const char *backend;   /* "cpu" */
+    const char *conv_algo; /* "auto": the rule; the table of algorithms follows from it and the largest shard */
+    int n_devices;
+    int64_t shards;        /* S */
+    int threads;           /* T */
+    size_t arena_bytes;    /* largest over the devices */
+};
+/* Local. */
+void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);
+
+/* One entry of a safetensors file's __metadata__. */
+struct cvy_tag {
+    const char *key, *value;
+};
+
+/* cvy_save_weights with metadata. Collective. */
+cvy_status cvy_session_save_weights(cvy_session *session, const char *path, const struct cvy_tag *tags, size_t n_tags);
+
+/* The optimiser's state values (momentum and the like) as plain safetensors named "PARAMETER.STATE", and the
+   number of updates done so far. Loading refuses a missing, unknown or misshapen tensor by name. Collective. */
+cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path);
+cvy_status cvy_session_load_optimizer(cvy_session *session, const char *path, int64_t n_updates);
+
+/* Updates done since the beginning of the training: restored with the optimiser's state. Local. */
+int64_t cvy_session_updates(const cvy_session *session);
+
+/* Seconds that opening the session spent on the first touch of the arena's pages; largest over devices. Local. */
+double cvy_session_touch_s(const cvy_session *session);
+
+#endif
