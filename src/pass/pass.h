@@ -1,0 +1,72 @@
+/* The passes: graph to graph, each in the file of its name. Their order:
+     built graph -> mode -> fuse -> autodiff -> update -> choose -> (strategy) -> memory
+   All are Local and deterministic: their result is a function of their arguments alone. */
+#ifndef CVY_PASS_PASS_H
+#define CVY_PASS_PASS_H
+
+#include "graph/graph.h"
+#include "rt/backend.h"
+
+/* mode: keeps what the named outputs need, and sets every attribute called "training". Outputs that the
+   graph lacks are left out. UPDATE nodes stay when is_training. */
+cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char *const *outputs, int n_outputs,
+                         struct cvy_graph **out);
+
+/* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
+cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
+
+/* autodiff: appends BACKWARD nodes for the gradient of output "loss" and fills g->reducibles: loss, hits,
+   statistics, and the gradient of each parameter that the loss depends on, in the order they are made. */
+cvy_status cvy_pass_autodiff(struct cvy_graph *g);
+
+/* update: cuts the reducibles into buckets and appends, for each bucket, the optimiser over its parameters. */
+struct cvy_update_options {
+    const struct cvy_op *optimizer;
+    const void *attrs;           /* its attributes */
+    size_t first_bucket_bytes, bucket_bytes; /* borders; one tensor is never cut */
+};
+cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options);
+
+/* choose: asks the backend for each node's layouts and algorithm, and puts `reorder` nodes where two disagree.
+   A stored value has one master layout, fixed by the training graph at the largest shard size (the layout of
+   the parameter's gradient), and packed copies in other layouts, remade by REFRESH nodes. */
+struct cvy_masters { /* name -> layout of stored values that are not plain */
+    CVY_VEC(struct cvy_master {
+        const char *name; /* owned by the graph that fixed it */
+        const struct cvy_layout *layout;
+    }) items;
+};
+const struct cvy_layout *cvy_masters_find(const struct cvy_masters *masters, const char *name);
+void cvy_masters_free(struct cvy_masters *masters);
+
+struct cvy_choose_options {
+    struct cvy_device *device;
+    int64_t rule_batch;  /* largest shard size of the run */
+    bool is_training;
+};
+/* Finds the masters (training graph only; for inference they stay empty = plain). */
+cvy_status cvy_pass_masters(const struct cvy_graph *g, const struct cvy_choose_options *options,
+                            struct cvy_masters *out);
+cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_options *options,
+                           const struct cvy_masters *masters, struct cvy_graph **out);
+
+/* memory: offsets of the values that live within a shard's slot, by liveness over FORWARD then BACKWARD nodes,
+   reusing an input's place where operator and kernel allow. Stored values and reducibles get no slot. */
+struct cvy_slot_plan {
+    size_t *offset;   /* per value; SIZE_MAX: not in the slot */
+    size_t *n_bytes;  /* per value, of its layout */
+    cvy_value *storage; /* per value: the value whose bytes it shares (itself mostly; views and in-place differ) */
+    size_t slot_bytes;
+    size_t n_values;
+};
+cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device, struct cvy_slot_plan *out);
+void cvy_slot_plan_free(struct cvy_slot_plan *plan);
+
+/* Shared: the backend call that stands for node n (layouts as the graph's values have them). The arrays in
+   and out have room for n->n_in and n->n_out. `used`: whether value v is read by anybody (may be NULL). */
+void cvy_call_of_node(const struct cvy_graph *g, const struct cvy_node *n, const bool *used,
+                      struct cvy_operand_spec *in, struct cvy_operand_spec *out, struct cvy_call *call);
+/* used[v]: v is read by a node, is an output or a reducible. The caller frees it. */
+cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out);
+
+#endif
