@@ -1,0 +1,53 @@
+# The front door. Everything real is in CMakeLists.txt; the program is built at build/convoy.
+#   make demo      install what is missing, build, train a small network on two virtual devices
+#   make test      the same set-up, then every test
+#   make install PREFIX=/usr/local
+#   make lint | format | sanitize | fuzz | clean
+PREFIX = /usr/local
+JOBS := $(shell nproc)
+DEMO = train --data digits --model lenet5 --strategy ddp --devices cpu:0-1 --batch-size 64 --epochs 15 \
+	--lr 0.05 --lr-scheduler cosine
+
+# configure-and-build, ctest of one preset
+build_preset = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build $(2) -j $(JOBS)
+test_preset = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
+
+.PHONY: all build demo test install lint format sanitize fuzz clean
+all: build
+
+build:
+	@tools/install-deps build
+	@$(call build_preset,release,build)
+
+demo: build
+	./build/convoy $(DEMO)
+
+test: build
+	@$(call test_preset,build)
+
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+lint:
+	@tools/install-deps ci
+	@cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/lint build
+
+format:
+	@tools/lint --fix
+
+# the whole suite under AddressSanitizer + UndefinedBehaviorSanitizer, then under ThreadSanitizer
+sanitize:
+	@tools/install-deps build
+	@$(call build_preset,asan,build-asan)
+	@$(call test_preset,build-asan)
+	@$(call build_preset,tsan,build-tsan)
+	@$(call test_preset,build-tsan)
+
+fuzz:
+	@tools/install-deps ci
+	@$(call build_preset,fuzz,build-fuzz)
+	@$(call test_preset,build-fuzz) -L fuzz
+
+clean:
+	rm -rf build build-*
