@@ -1,0 +1,21 @@
+/* What the model files need beyond the public layer functions: other initial distributions than torch.nn's,
+   and names in torchvision's manner. */
+#ifndef CVY_MODELS_LAYERS_H
+#define CVY_MODELS_LAYERS_H
+
+#include "graph/graph.h"
+
+/* cvy_conv2d with another distribution of the weight's initial values (the bias keeps its own);
+   NULL: torch.nn's. */
+cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_args *args,
+                          const struct cvy_init *weight);
+
+/* A name made as by printf, "layer1.0.conv1", that lives as long as the graph. NULL when there is no memory:
+   then the graph has that error, and adds no more layers. */
+const char *cvy_layer_name(struct cvy_graph *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* How a builder call ends: v; or CVY_NONE when `status` is an error, which the graph keeps if it is its first. */
+cvy_value cvy_builder_result(struct cvy_graph *g, cvy_status status, cvy_value v);
+
+#endif
