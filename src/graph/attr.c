@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *field(const struct cvy_attr *attr, void *attrs) { return (char *)attrs + attr->offset; }
-static const void *field_const(const struct cvy_attr *attr, const void *attrs) {
-    return (const char *)attrs + attr->offset;
-}
-
-/* Stores value[0] (a pair: both) in the attribute's own type. */
+/* An attribute's value passes through doubles, which hold every integer below 2^53: value[0], for a pair both. */
 static void store(const struct cvy_attr *attr, const double value[2], void *attrs) {
-    void *at = field(attr, attrs);
+    void *at = (char *)attrs + attr->offset;
     switch (attr->type) {
     case CVY_ATTR_INT:
         *(int64_t *)at = (int64_t)value[0];
@@ -27,6 +22,25 @@ static void store(const struct cvy_attr *attr, const double value[2], void *attr
         break;
     case CVY_ATTR_BOOL:
         *(bool *)at = value[0] != 0;
+        break;
+    }
+}
+
+static void load(const struct cvy_attr *attr, const void *attrs, double value[2]) {
+    const void *at = (const char *)attrs + attr->offset;
+    switch (attr->type) {
+    case CVY_ATTR_INT:
+        value[0] = (double)*(const int64_t *)at;
+        break;
+    case CVY_ATTR_PAIR:
+        for (int i = 0; i < 2; i++)
+            value[i] = (double)((const int64_t *)at)[i];
+        break;
+    case CVY_ATTR_FLOAT:
+        value[0] = *(const double *)at;
+        break;
+    case CVY_ATTR_BOOL:
+        value[0] = *(const bool *)at;
         break;
     }
 }
@@ -79,6 +93,27 @@ static bool parse_value(enum cvy_attr_type type, const char *text, double out[2]
     return false;
 }
 
+static cvy_status check_range(const struct cvy_op *op, const struct cvy_attr *attr, const double value[2]) {
+    if (attr->type == CVY_ATTR_BOOL)
+        return CVY_OK;
+    for (int i = 0; i < (attr->type == CVY_ATTR_PAIR ? 2 : 1); i++) {
+        if (!(value[i] >= attr->min && value[i] <= attr->max)) /* so written, NaN fails */
+            return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must lie between %g and %g, not be %g", op->name, attr->name,
+                            attr->min, attr->max, value[i]);
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_attrs_check(const struct cvy_op *op, const void *attrs) {
+    for (int i = 0; i < op->n_attrs; i++) {
+        const struct cvy_attr *attr = &op->attrs[i];
+        double value[2] = {0};
+        load(attr, attrs, value);
+        CVY_TRY(check_range(op, attr, value));
+    }
+    return CVY_OK;
+}
+
 static cvy_status fail_unknown(const struct cvy_op *op, const char *name) {
     const char *names[64];
     int n = op->n_attrs < 64 ? op->n_attrs : 64;
@@ -113,12 +148,7 @@ static cvy_status parse_one(const struct cvy_op *op, char *item, void *attrs) {
     double value[2];
     if (!parse_value(attr->type, value_text, value))
         return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must be %s, not \"%s\"", op->name, item, forms[attr->type], value_text);
-    int n = attr->type == CVY_ATTR_PAIR ? 2 : 1;
-    for (int i = 0; i < n && attr->type != CVY_ATTR_BOOL; i++) {
-        if (!(value[i] >= attr->min && value[i] <= attr->max)) /* so written, NaN fails */
-            return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must lie between %g and %g, not be %s", op->name, item, attr->min,
-                            attr->max, value_text);
-    }
+    CVY_TRY(check_range(op, attr, value));
     store(attr, value, attrs);
     return CVY_OK;
 }
@@ -146,60 +176,36 @@ void cvy_f64_print(struct cvy_text *out, double value) {
     cvy_text_printf(out, "%s", digits);
 }
 
-static bool attr_equal(const struct cvy_attr *attr, const void *a, const void *b) {
-    static const size_t n_bytes[] = {[CVY_ATTR_INT] = sizeof(int64_t), [CVY_ATTR_PAIR] = 2 * sizeof(int64_t),
-                                     [CVY_ATTR_FLOAT] = sizeof(double), [CVY_ATTR_BOOL] = sizeof(bool)};
-    return memcmp(field_const(attr, a), field_const(attr, b), n_bytes[attr->type]) == 0;
-}
+/* Whether two values are the same; for numbers NaN equals NaN, and a pair counts both. */
+static bool is_same(const double a[2], const double b[2]) { return memcmp(a, b, 2 * sizeof *a) == 0; }
 
 bool cvy_attrs_equal(const struct cvy_op *op, const void *a, const void *b) {
     for (int i = 0; i < op->n_attrs; i++) {
-        if (!attr_equal(&op->attrs[i], a, b))
+        double x[2] = {0}, y[2] = {0};
+        load(&op->attrs[i], a, x);
+        load(&op->attrs[i], b, y);
+        if (!is_same(x, y))
             return false;
     }
     return true;
 }
 
-static void print_one(const struct cvy_attr *attr, const void *attrs, struct cvy_text *out) {
-    const void *at = field_const(attr, attrs);
-    cvy_text_printf(out, "%s=", attr->name);
-    switch (attr->type) {
-    case CVY_ATTR_INT:
-        cvy_text_printf(out, "%lld", (long long)*(const int64_t *)at);
-        break;
-    case CVY_ATTR_PAIR:
-        cvy_text_printf(out, "%lldx%lld", (long long)((const int64_t *)at)[0], (long long)((const int64_t *)at)[1]);
-        break;
-    case CVY_ATTR_FLOAT:
-        cvy_f64_print(out, *(const double *)at);
-        break;
-    case CVY_ATTR_BOOL:
-        cvy_text_printf(out, "%s", *(const bool *)at ? "true" : "false");
-        break;
-    }
-}
-
-/* A default is stored through the same conversion as any value, so the comparison is exact. */
-static bool is_default(const struct cvy_attr *attr, const void *attrs) {
-    union {
-        int64_t whole[2];
-        double number;
-        bool flag;
-    } initial;
-    memset(&initial, 0, sizeof initial);
-    struct cvy_attr at_zero = *attr;
-    at_zero.offset = 0;
-    store(&at_zero, (const double[2]){attr->initial, attr->initial}, &initial);
-    return attr_equal(&at_zero, &initial, field_const(attr, attrs));
-}
-
 void cvy_attrs_print(const struct cvy_op *op, const void *attrs, struct cvy_text *out) {
     const char *space = "";
     for (int i = 0; i < op->n_attrs; i++) {
-        if (is_default(&op->attrs[i], attrs))
+        const struct cvy_attr *attr = &op->attrs[i];
+        bool is_pair = attr->type == CVY_ATTR_PAIR;
+        double value[2] = {0};
+        load(attr, attrs, value);
+        if (is_same(value, (const double[2]){attr->initial, is_pair ? attr->initial : 0}))
             continue;
-        cvy_text_printf(out, "%s", space);
-        print_one(&op->attrs[i], attrs, out);
+        cvy_text_printf(out, "%s%s=", space, attr->name);
+        if (attr->type == CVY_ATTR_FLOAT)
+            cvy_f64_print(out, value[0]);
+        else if (attr->type == CVY_ATTR_BOOL)
+            cvy_text_printf(out, "%s", value[0] != 0 ? "true" : "false");
+        else
+            cvy_text_printf(out, is_pair ? "%.0fx%.0f" : "%.0f", value[0], value[1]);
         space = " ";
     }
 }

@@ -118,7 +118,7 @@ cvy_status cvy_graph_set_output(struct cvy_graph *g, const char *name, cvy_value
    out receives n_out values (may be NULL). */
 struct cvy_node_spec {
     const struct cvy_op *op;
-    const char *name;
+    const char *name; /* NULL: the operator's */
     const void *attrs;
     const cvy_value *in;
     int n_in;
@@ -127,6 +127,9 @@ struct cvy_node_spec {
     uint32_t id; /* 0: a fresh one */
 };
 cvy_status cvy_graph_add_node(struct cvy_graph *g, const struct cvy_node_spec *spec, cvy_value *out);
+
+/* Infers a node's outputs again: out receives node->n_out descriptions. */
+cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out);
 
 /* For gradients: a BACKWARD node of the same layer, stage and id as `of`, called "NAME'" . */
 cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op, const void *attrs,

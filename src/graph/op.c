@@ -19,7 +19,7 @@ void cvy_op_cost(const struct cvy_infer *call, struct cvy_cost *out) {
         return;
     }
     for (int i = 0; i < call->n_in; i++)
-        out->bytes += (double)cvy_desc_bytes(&call->in[i]);
+        out->bytes += cvy_desc_is_absent(&call->in[i]) ? 0 : (double)cvy_desc_bytes(&call->in[i]);
     for (int i = 0; i < call->n_out; i++)
         out->bytes += (double)cvy_desc_bytes(&call->out[i]);
 }

@@ -30,6 +30,8 @@ void cvy_attrs_default(const struct cvy_op *op, void *attrs);
 cvy_status cvy_attrs_parse(const struct cvy_op *op, const char *text, void *attrs);
 /* Prints those that differ from the default, in table order, separated by spaces; full precision. */
 void cvy_attrs_print(const struct cvy_op *op, const void *attrs, struct cvy_text *out);
+/* Every field in its range, whoever set it. */
+cvy_status cvy_attrs_check(const struct cvy_op *op, const void *attrs);
 /* Field by field: the structs have padding, so memcmp would not do. */
 bool cvy_attrs_equal(const struct cvy_op *op, const void *a, const void *b);
 /* A number in the fewest digits that parse back to the same double. */
@@ -111,6 +113,7 @@ struct cvy_op {
 
     /* Emits nodes into g that compute gin[i] (preset to CVY_NONE) from gout[o] (CVY_NONE: that output's
        gradient is zero). `want` bit i: gradient of input i is needed; others may stay CVY_NONE.
+       `node` is a copy outside g, so it holds while nodes are added.
        NULL: no input is differentiable (or gradients stop here). */
     cvy_status (*grad)(struct cvy_graph *g, const struct cvy_node *node, uint32_t want, const cvy_value *gout,
                        cvy_value *gin);

@@ -36,8 +36,6 @@ bool cvy_desc_equal(const struct cvy_desc *a, const struct cvy_desc *b) {
 }
 
 int64_t cvy_shape_count(const struct cvy_shape *shape) {
-    if (shape->n < 0)
-        return 0;
     int64_t count = 1;
     for (int i = 0; i < shape->n; i++)
         count *= shape->dim[i];
@@ -66,10 +64,6 @@ cvy_status cvy_desc_check(const struct cvy_desc *desc) {
 }
 
 void cvy_desc_print(struct cvy_text *out, const struct cvy_desc *desc) {
-    if (cvy_desc_is_absent(desc)) {
-        cvy_text_printf(out, "-");
-        return;
-    }
     cvy_text_printf(out, "%s[", cvy_dtype_name(desc->dtype));
     for (int i = 0; i < desc->shape.n; i++)
         cvy_text_printf(out, "%s%lld", i ? "," : "", (long long)desc->shape.dim[i]);

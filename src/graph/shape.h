@@ -20,9 +20,12 @@ struct cvy_desc {
 #define CVY_SHAPE(...)                                                            \
     ((struct cvy_shape){.n = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 
-/* Stands for an optional operand that is not given; printed as "-". It has no elements and no bytes. */
-#define CVY_DESC_ABSENT ((struct cvy_desc){.shape.n = -1})
-static inline bool cvy_desc_is_absent(const struct cvy_desc *desc) { return desc->shape.n < 0; }
+/* Stands for an optional operand that is not given: the zeroed description, f32 without dimensions. Scalars of
+   a graph are therefore f32[1]. */
+#define CVY_DESC_ABSENT ((struct cvy_desc){0})
+static inline bool cvy_desc_is_absent(const struct cvy_desc *desc) {
+    return desc->dtype == CVY_F32 && desc->shape.n == 0;
+}
 
 size_t cvy_dtype_size(cvy_dtype dtype);             /* bytes */
 const char *cvy_dtype_name(cvy_dtype dtype);        /* "f32", … */
@@ -31,7 +34,7 @@ bool cvy_dtype_parse(const char *name, cvy_dtype *out);
 bool cvy_shape_equal(const struct cvy_shape *a, const struct cvy_shape *b);
 bool cvy_desc_equal(const struct cvy_desc *a, const struct cvy_desc *b);
 int64_t cvy_shape_count(const struct cvy_shape *shape);   /* elements; the caller knows it fits (see check) */
-/* CVY_ERR_DATA when it is absent, a dimension is negative or the number of bytes overflows int64. */
+/* CVY_ERR_DATA when a dimension is negative or the number of bytes overflows int64. */
 cvy_status cvy_desc_check(const struct cvy_desc *desc);
 size_t cvy_desc_bytes(const struct cvy_desc *desc);
 /* "f32[32,3,8,8]"; "-" is CVY_DESC_ABSENT. Parsing takes the whole text and checks the result. */
