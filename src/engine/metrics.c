@@ -1,0 +1,110 @@
+/* See metrics.h. Written with write(2) in one call per line, so that nothing waits in a buffer and a failed
+   write can be taken back. */
+#include "engine/metrics.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cvy_metrics_file {
+    int fd;
+    char *path;
+};
+
+static double per_image(double sum, const struct cvy_tally *tally) {
+    return tally->n > 0 ? sum / (double)tally->n : 0;
+}
+double cvy_tally_top1(const struct cvy_tally *tally) { return per_image(100.0 * (double)tally->top1, tally); }
+double cvy_tally_top5(const struct cvy_tally *tally) { return per_image(100.0 * (double)tally->top5, tally); }
+double cvy_tally_loss(const struct cvy_tally *tally) { return per_image(tally->loss_sum, tally); }
+
+cvy_status cvy_metrics_open(const char *path, struct cvy_metrics_file **out) {
+    struct cvy_metrics_file *file;
+    CVY_TRY(CVY_ALLOC(file, 1));
+    file->path = strdup(path);
+    file->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (!file->path || file->fd < 0) {
+        cvy_status status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        cvy_metrics_close(file);
+        return status;
+    }
+    *out = file;
+    return CVY_OK;
+}
+
+void cvy_metrics_close(struct cvy_metrics_file *file) {
+    if (!file)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    free(file);
+}
+
+/* Takes `object`. */
+static cvy_status append(struct cvy_metrics_file *file, json_t *object) {
+    char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(object);
+    if (!line)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory for a line", file->path);
+    size_t n = strlen(line);
+    line[n] = '\n'; /* in place of the terminating zero: one write, one line */
+    off_t before = lseek(file->fd, 0, SEEK_END);
+    ssize_t written = write(file->fd, line, n + 1);
+    int reason = written < 0 ? errno : ENOSPC;
+    free(line);
+    if (written == (ssize_t)n + 1)
+        return CVY_OK;
+    if (before >= 0 && ftruncate(file->fd, before) != 0)
+        reason = errno;
+    return CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", file->path, strerror(reason));
+}
+
+/* JSON has no NaN and no infinity: null stands for them. */
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step_report *r) {
+    const cvy_metrics *m = &r->metrics;
+    return append(file, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "event", "step", "epoch",
+                                  (json_int_t)r->epoch, "step", (json_int_t)r->step, "update",
+                                  (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
+                                  number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
+                                  "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s)));
+}
+
+/* Adds PREFIX_images, PREFIX_loss, … to the object. */
+static int add_tally(json_t *object, const char *prefix, const struct cvy_tally *t) {
+    const struct {
+        const char *key;
+        json_t *value;
+    } entries[] = {
+        {"images", json_integer(t->n)},           {"loss", number(cvy_tally_loss(t))},
+        {"top1", number(cvy_tally_top1(t))},      {"top5", number(cvy_tally_top5(t))},
+        {"top1_count", json_integer(t->top1)},    {"top5_count", json_integer(t->top5)},
+    };
+    int failed = 0;
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_%s", prefix, entries[i].key);
+        failed |= json_object_set_new(object, key, entries[i].value);
+    }
+    return failed;
+}
+
+cvy_status cvy_metrics_epoch(struct cvy_metrics_file *file, const struct cvy_epoch_report *r) {
+    double rate = r->train_s > 0 ? (double)r->train.n / r->train_s : 0;
+    json_t *object = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "event", "epoch", "epoch",
+                               (json_int_t)r->epoch, "lr", number(r->lr), "train_s", number(r->train_s), "val_s",
+                               number(r->val_s), "images_per_s", number(rate), "best", (int)r->is_best);
+    if (object && (add_tally(object, "train", &r->train) || add_tally(object, "val", &r->val))) {
+        json_decref(object);
+        object = NULL;
+    }
+    return append(file, object);
+}
