@@ -9,7 +9,7 @@ DEMO = train --data digits --model lenet5 --strategy ddp --devices cpu:0-1 --bat
 	--lr 0.05 --lr-scheduler cosine
 
 # configure-and-build, ctest of one preset
-build_preset = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build $(2) -j $(JOBS)
+build_preset = cmake --preset $(1) > /dev/null && cmake --build $(2) -j $(JOBS)
 test_preset = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
 
 .PHONY: all build demo test install lint format sanitize fuzz clean
@@ -30,7 +30,7 @@ install: build
 
 lint:
 	@tools/install-deps ci
-	@cmake --preset release -Wno-dev --log-level=WARNING
+	@cmake --preset release > /dev/null
 	@tools/lint build
 
 format:
@@ -47,7 +47,7 @@ sanitize:
 fuzz:
 	@tools/install-deps ci
 	@$(call build_preset,fuzz,build-fuzz)
-	@$(call test_preset,build-fuzz) -L fuzz
+	@$(call test_preset,build-fuzz) -R '^fuzz[.]'
 
 clean:
 	rm -rf build build-*

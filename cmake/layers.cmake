@@ -57,6 +57,7 @@ function(cvy_libconvoy)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME convoy
                           VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   endforeach()
+  file(RELATIVE_PATH to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
   configure_file(convoy.pc.in convoy.pc @ONLY)
   install(TARGETS convoy convoy_static)
   install(DIRECTORY include/convoy DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

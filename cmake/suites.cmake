@@ -46,16 +46,17 @@ function(cvy_fuzzers dir)
     endif()
     target_link_libraries(${target} PRIVATE ${ARGN})
     add_test(NAME fuzz.${stem} COMMAND ${target} ${arguments})
-    set_tests_properties(fuzz.${stem} PROPERTIES LABELS fuzz ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
+    set_tests_properties(fuzz.${stem} PROPERTIES TIMEOUT 300 ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
 
-# cvy_script_test(NAME COMMAND…): COMMAND in a fresh folder, with CONVOY = the program, SOURCE = the source folder
-# and BUILD = the build folder. Exit code 77 skips.
+# cvy_script_test(NAME COMMAND…): COMMAND in a fresh folder, with CONVOY = the program, SOURCE = the source folder,
+# BUILD = the build folder, CC = the compiler and SANITIZE = the sanitizers built in, if any. Exit code 77 skips.
 function(cvy_script_test name)
   add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/in_fresh_folder ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
-    "${CVY_TEST_ENVIRONMENT};CONVOY=${CMAKE_BINARY_DIR}/convoy;SOURCE=${CMAKE_SOURCE_DIR};BUILD=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER}")
+    "${CVY_TEST_ENVIRONMENT};CONVOY=${CMAKE_BINARY_DIR}/convoy;SOURCE=${CMAKE_SOURCE_DIR};\
+BUILD=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER};SANITIZE=${CVY_SANITIZE}")
 endfunction()
 
 # cvy_scripts(DIR PREFIX): DIR/x.sh -> PREFIX.x.

@@ -1,0 +1,33 @@
+# What `make install` leaves is enough to build against: header, library, pkg-config file. The library exports
+# the functions of convoy.h and nothing else.
+set -eu
+
+[ -z "$SANITIZE" ] || { echo "skipped: programs outside the build are not linked with the sanitizer"; exit 77; }
+
+cmake --install "$BUILD" --prefix "$PWD/usr" > log || { cat log; exit 1; }
+export PKG_CONFIG_PATH="$PWD/usr/lib/pkgconfig:$(ls -d "$PWD"/usr/lib/*/pkgconfig 2>/dev/null || true)"
+test "$(pkg-config --modversion convoy)" = "$("$CONVOY" --version | sed 's/^convoy //')"
+
+cat > user.c <<'END'
+#include <convoy/convoy.h>
+#include <stdio.h>
+
+int main(void) {
+    cvy_graph *graph;
+    if (cvy_graph_new(&graph) != CVY_OK)
+        return 1;
+    cvy_value images = cvy_input(graph, "images", 1, 8, 8);
+    cvy_output(graph, "logits", cvy_model(graph, "lenet5", images, 10));
+    cvy_status status = cvy_graph_status(graph);
+    cvy_graph_free(graph);
+    puts(cvy_version());
+    return cvy_exit_code(status);
+}
+END
+"$CC" -std=c11 -Wall -Wextra -Werror user.c -o user $(pkg-config --cflags --libs convoy)
+library=$(pkg-config --variable=libdir convoy)
+LD_LIBRARY_PATH=$library ./user
+
+nm -D --defined-only "$library/libconvoy.so" | awk '$2 == "T" || $2 == "D" || $2 == "B" || $2 == "R" { print $3 }' > exported
+sed -n 's/^CVY_API .*[ *]\(cvy_[a-z0-9_]*\)(.*/\1/p' "$SOURCE/include/convoy/convoy.h" | sort > declared
+sort exported | diff declared -
