@@ -205,7 +205,9 @@ void cvy_attrs_print(const struct cvy_op *op, const void *attrs, struct cvy_text
         else if (attr->type == CVY_ATTR_BOOL)
             cvy_text_printf(out, "%s", value[0] != 0 ? "true" : "false");
         else
-            cvy_text_printf(out, is_pair ? "%.0fx%.0f" : "%.0f", value[0], value[1]);
+            cvy_text_printf(out, "%.0f", value[0]);
+        if (is_pair)
+            cvy_text_printf(out, "x%.0f", value[1]);
         space = " ";
     }
 }
