@@ -83,7 +83,7 @@ static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_
     }
     bool is_stored = info->kind == CVY_VALUE_PARAM;
     char *name = NULL;
-    CVY_TRY(cvy_pool_printf(&c->to->pool, &name, "%s@%s", info->name, layout_label(c, layout)));
+    CVY_TRY(cvy_pool_printf(&c->to->pool, &name, "%s:%s", info->name, layout_label(c, layout)));
     struct cvy_node_spec spec = {.op = cvy_op_find("reorder"), .name = name, .in = &v, .n_in = 1,
                                  .phase = is_stored ? CVY_PHASE_REFRESH : near->phase, .stage = near->stage,
                                  .id = near->id};
@@ -142,12 +142,9 @@ static cvy_status choose_update(struct chooser *c, const struct cvy_node *node)
     CVY_TRY(cvy_graph_copy_node(c->to, c->g, node, c->map));
     const struct cvy_node *copy = &c->to->nodes.data[c->to->nodes.n - 1];
     for (int o = 0; o < copy->n_out; o++) {
-        int group = o / node->op->n_out, which = o % node->op->n_out;
-        for (int a = 0; a < node->op->n_aliases; a++) {
-            if (node->op->aliases[a].out == which) {
-                int in = node->op->n_lead_in + group * node->op->n_in + node->op->aliases[a].in;
-                cvy_graph_value(c->to, copy->out[o])->layout = cvy_graph_value(c->to, copy->in[in])->layout;
-            }
+        int in = cvy_op_aliased_input(node->op, o);
+        if (in >= 0) {
+            cvy_graph_value(c->to, copy->out[o])->layout = cvy_graph_value(c->to, copy->in[in])->layout;
         }
     }
     return CVY_OK;

@@ -100,12 +100,8 @@ static cvy_status emit_fused(const struct fuser *f, const struct match *m, const
     struct cvy_node head = f->g->nodes.data[m->head];
     cvy_value in[8];
     memcpy(in, head.in, (size_t)head.n_in * sizeof *in);
-    for (int i = head.n_in; i < head.op->n_in; i++) {
-        in[i] = CVY_NONE;
-    }
     if (m->pattern->extra_in >= 0) {
         in[m->pattern->extra_in] = m->extra;
-        head.n_in = m->pattern->extra_in + 1;
     }
     head.in = in;
     CVY_TRY(cvy_graph_copy_node(to, f->g, &head, map));

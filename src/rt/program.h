@@ -86,6 +86,8 @@ struct cvy_instr {
     int32_t record_event;  /* or -1 */
 };
 
+typedef CVY_VEC(struct cvy_instr) cvy_schedule;
+
 /* A partial sum that a device is left with: the subtree of shards first .. first + 2^level - 1 (cut at S). */
 struct cvy_partial {
     int32_t first, level, device, sum;
@@ -100,10 +102,10 @@ struct cvy_program {
     int32_t n_shards;
     int32_t first_shard, n_local_shards;
     CVY_VEC(struct cvy_segment) segments;
-    CVY_VEC(struct cvy_instr) train;     /* the strategy's own step */
-    CVY_VEC(struct cvy_instr) forward, backward, update; /* split calls; backward keeps all slots */
-    CVY_VEC(struct cvy_instr) evaluate;
-    CVY_VEC(struct cvy_instr) start; /* once, and after loading weights */
+    cvy_schedule train;     /* the strategy's own step */
+    cvy_schedule forward, backward, update; /* split calls; backward keeps all slots */
+    cvy_schedule evaluate;
+    cvy_schedule start; /* once, and after loading weights */
     CVY_VEC(struct cvy_bucket) buckets;
     CVY_VEC(struct cvy_partial) partials; /* of all devices, the same on each */
     size_t persist_bytes, packed_bytes, sum_bytes, slot_bytes, scratch_bytes;
