@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes)
-{
+static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes) {
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n = read(fd, into + done, n_bytes - done);
         if (n < 0 && errno == EINTR)
@@ -27,8 +26,7 @@ static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes)
     return CVY_OK;
 }
 
-cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes)
-{
+cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes) {
     cvy_status status;
     char *bytes = NULL;
     struct stat info;
@@ -61,8 +59,7 @@ out:
     return status;
 }
 
-void cvy_writer_abandon(struct cvy_writer *writer)
-{
+void cvy_writer_abandon(struct cvy_writer *writer) {
     if (writer->fd_plus_1) {
         close(writer->fd_plus_1 - 1);
         unlink(writer->tmp);
@@ -73,15 +70,13 @@ void cvy_writer_abandon(struct cvy_writer *writer)
 }
 
 /* Reports errno, which the clean-up must not change first. */
-static cvy_status writer_fail(struct cvy_writer *writer, const char *what)
-{
+static cvy_status writer_fail(struct cvy_writer *writer, const char *what) {
     cvy_status status = CVY_FAIL(CVY_ERR_IO, "%s: %s: %s", writer->path, what, strerror(errno));
     cvy_writer_abandon(writer);
     return status;
 }
 
-cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path)
-{
+cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path) {
     *writer = (struct cvy_writer){.path = strdup(path)};
     if (!writer->path || asprintf(&writer->tmp, "%s.tmp", path) < 0) {
         free(writer->path);
@@ -95,8 +90,7 @@ cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path)
     return CVY_OK;
 }
 
-cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_t n_bytes)
-{
+cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_t n_bytes) {
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n = write(writer->fd_plus_1 - 1, (const char *)bytes + done, n_bytes - done);
         if (n < 0 && errno == EINTR)
@@ -108,8 +102,7 @@ cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_
     return CVY_OK;
 }
 
-cvy_status cvy_writer_commit(struct cvy_writer *writer)
-{
+cvy_status cvy_writer_commit(struct cvy_writer *writer) {
     if (fsync(writer->fd_plus_1 - 1) != 0 && errno != EINVAL) /* EINVAL: a file system without it */
         return writer_fail(writer, "cannot be written");
     if (rename(writer->tmp, writer->path) != 0)
@@ -120,8 +113,7 @@ cvy_status cvy_writer_commit(struct cvy_writer *writer)
     return CVY_OK;
 }
 
-cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes)
-{
+cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes) {
     struct cvy_writer writer;
     CVY_TRY(cvy_writer_begin(&writer, path));
     CVY_TRY(cvy_writer_append(&writer, bytes, n_bytes));

@@ -4,8 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void cvy_log(const cvy_log_sink *log, cvy_log_level level, const char *format, ...)
-{
+void cvy_log(const cvy_log_sink *log, cvy_log_level level, const char *format, ...) {
     if (!log || !log->write)
         return;
     char line[1024];

@@ -16,8 +16,7 @@ struct cvy_pool_block {
     _Alignas(POOL_ALIGN) unsigned char bytes[];
 };
 
-cvy_status cvy_alloc_items(size_t n, size_t size, void **out)
-{
+cvy_status cvy_alloc_items(size_t n, size_t size, void **out) {
     void *made = calloc(n ? n : 1, size ? size : 1); /* calloc checks the product */
     memcpy(out, &made, sizeof made);
     if (!made)
@@ -25,8 +24,7 @@ cvy_status cvy_alloc_items(size_t n, size_t size, void **out)
     return CVY_OK;
 }
 
-cvy_status cvy_pool_alloc(struct cvy_pool *pool, size_t n_bytes, void **out)
-{
+cvy_status cvy_pool_alloc(struct cvy_pool *pool, size_t n_bytes, void **out) {
     struct cvy_pool_block *block = pool->blocks;
     if (n_bytes > SIZE_MAX - sizeof *block - POOL_ALIGN)
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu bytes", n_bytes);
@@ -46,8 +44,7 @@ cvy_status cvy_pool_alloc(struct cvy_pool *pool, size_t n_bytes, void **out)
     return CVY_OK;
 }
 
-cvy_status cvy_pool_copy(struct cvy_pool *pool, const void *bytes, size_t n_bytes, void **out)
-{
+cvy_status cvy_pool_copy(struct cvy_pool *pool, const void *bytes, size_t n_bytes, void **out) {
     void *made;
     CVY_TRY(cvy_pool_alloc(pool, n_bytes, &made));
     if (n_bytes)
@@ -56,16 +53,14 @@ cvy_status cvy_pool_copy(struct cvy_pool *pool, const void *bytes, size_t n_byte
     return CVY_OK;
 }
 
-cvy_status cvy_pool_strdup(struct cvy_pool *pool, const char *text, char **out)
-{
+cvy_status cvy_pool_strdup(struct cvy_pool *pool, const char *text, char **out) {
     void *made;
     CVY_TRY(cvy_pool_copy(pool, text, strlen(text) + 1, &made));
     *out = made;
     return CVY_OK;
 }
 
-cvy_status cvy_pool_printf(struct cvy_pool *pool, char **out, const char *format, ...)
-{
+cvy_status cvy_pool_printf(struct cvy_pool *pool, char **out, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(NULL, 0, format, args);
@@ -81,8 +76,7 @@ cvy_status cvy_pool_printf(struct cvy_pool *pool, char **out, const char *format
     return CVY_OK;
 }
 
-void cvy_pool_free(struct cvy_pool *pool)
-{
+void cvy_pool_free(struct cvy_pool *pool) {
     while (pool->blocks) {
         struct cvy_pool_block *next = pool->blocks->next;
         free(pool->blocks);

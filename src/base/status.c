@@ -10,8 +10,7 @@
 static _Thread_local struct cvy_error newest;
 
 /* Puts the text on one line (file names may hold anything) and marks a cut one. `n` is what snprintf gave. */
-static void make_line(char *text, size_t cap, int n)
-{
+static void make_line(char *text, size_t cap, int n) {
     if (n < 0) { /* an encoding error of the C library: say at least that */
         snprintf(text, cap, "unprintable message");
         return;
@@ -29,8 +28,7 @@ static void make_line(char *text, size_t cap, int n)
 }
 
 /* "src/graph/shape.c" for whatever path the compiler was called with. */
-static const char *short_path(const char *file)
-{
+static const char *short_path(const char *file) {
     const char *found = NULL;
     for (const char *at = strstr(file, "/src/"); at; at = strstr(at + 1, "/src/"))
         found = at + 1;
@@ -38,16 +36,14 @@ static const char *short_path(const char *file)
     return found ? found : slash ? slash + 1 : file;
 }
 
-void cvy_trace_add(const char *file, int line)
-{
+void cvy_trace_add(const char *file, int line) {
     size_t n = strlen(newest.trace), cap = sizeof newest.trace;
     int added = snprintf(newest.trace + n, cap - n, "%s%s:%d", n ? " < " : "", short_path(file), line);
     if (added < 0 || (size_t)added >= cap - n)
         newest.trace[n] = '\0';
 }
 
-cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *format, ...)
-{
+cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *format, ...) {
     char message[sizeof newest.message]; /* apart, since an argument may be the present message */
     va_list args;
     va_start(args, format);
@@ -61,8 +57,7 @@ cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *
     return code;
 }
 
-cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...)
-{
+cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...) {
     char prefix[sizeof newest.message], message[sizeof newest.message];
     va_list args;
     va_start(args, format);
@@ -76,30 +71,21 @@ cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...)
     return code;
 }
 
-void cvy_error_save(struct cvy_error *into, cvy_status code)
-{
+void cvy_error_save(struct cvy_error *into, cvy_status code) {
     *into = newest;
     into->code = code;
 }
 
-cvy_status cvy_error_restore(const struct cvy_error *from)
-{
+cvy_status cvy_error_restore(const struct cvy_error *from) {
     newest = *from;
     return from->code;
 }
 
-const char *cvy_error(void)
-{
-    return newest.message;
-}
+const char *cvy_error(void) { return newest.message; }
 
-const char *cvy_error_trace(void)
-{
-    return newest.trace;
-}
+const char *cvy_error_trace(void) { return newest.trace; }
 
-int cvy_exit_code(cvy_status status)
-{
+int cvy_exit_code(cvy_status status) {
     switch (status) {
     case CVY_OK:
     case CVY_END:
@@ -114,7 +100,4 @@ int cvy_exit_code(cvy_status status)
     }
 }
 
-const char *cvy_version(void)
-{
-    return CVY_VERSION;
-}
+const char *cvy_version(void) { return CVY_VERSION; }

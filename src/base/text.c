@@ -9,8 +9,7 @@
 #include <string.h>
 
 /* Room for n more bytes and the terminator; a failure sticks. */
-static bool text_reserve(struct cvy_text *text, size_t n)
-{
+static bool text_reserve(struct cvy_text *text, size_t n) {
     if (text->status != CVY_OK)
         return false;
     if (text->data && n < text->cap - text->n)
@@ -28,8 +27,7 @@ static bool text_reserve(struct cvy_text *text, size_t n)
     return true;
 }
 
-void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n)
-{
+void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n) {
     if (!text_reserve(text, n))
         return;
     if (n)
@@ -38,8 +36,7 @@ void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n)
     text->data[text->n] = '\0';
 }
 
-void cvy_text_printf(struct cvy_text *text, const char *format, ...)
-{
+void cvy_text_printf(struct cvy_text *text, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(NULL, 0, format, args);
@@ -57,8 +54,7 @@ void cvy_text_printf(struct cvy_text *text, const char *format, ...)
     text->n += (size_t)n;
 }
 
-cvy_status cvy_text_take(struct cvy_text *text, char **out)
-{
+cvy_status cvy_text_take(struct cvy_text *text, char **out) {
     cvy_text_append(text, "", 0); /* an empty text is a text too */
     cvy_status status = text->status;
     if (status == CVY_OK) {
@@ -69,20 +65,15 @@ cvy_status cvy_text_take(struct cvy_text *text, char **out)
     return status;
 }
 
-void cvy_text_free(struct cvy_text *text)
-{
+void cvy_text_free(struct cvy_text *text) {
     free(text->data);
     *text = (struct cvy_text){0};
 }
 
 /* strtoX skip leading space; a number of ours has none. */
-static bool starts_number(const char *text)
-{
-    return *text && !isspace((unsigned char)*text);
-}
+static bool starts_number(const char *text) { return *text && !isspace((unsigned char)*text); }
 
-bool cvy_parse_i64(const char *text, int64_t *out)
-{
+bool cvy_parse_i64(const char *text, int64_t *out) {
     if (!starts_number(text))
         return false;
     char *end;
@@ -94,8 +85,7 @@ bool cvy_parse_i64(const char *text, int64_t *out)
     return true;
 }
 
-bool cvy_parse_f64(const char *text, double *out)
-{
+bool cvy_parse_f64(const char *text, double *out) {
     if (!starts_number(text))
         return false;
     char *end;
@@ -109,8 +99,7 @@ bool cvy_parse_f64(const char *text, double *out)
 enum { MAX_NAME = 64 };
 
 /* Levenshtein's distance, row by row: row[j] = distance of the first i letters of a to the first j of b. */
-static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
-{
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     size_t row[MAX_NAME + 1];
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
@@ -130,8 +119,7 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
     return row[nb];
 }
 
-const char *cvy_nearest(const char *name, const char *const *candidates, size_t n)
-{
+const char *cvy_nearest(const char *name, const char *const *candidates, size_t n) {
     const char *best = NULL;
     size_t best_distance = SIZE_MAX, n_name = strlen(name);
     for (size_t i = 0; i < n && n_name <= MAX_NAME; i++) {

@@ -11,15 +11,13 @@
 
 enum { SPIN_NS = 5000, PAUSES_PER_LOOK = 16 };
 
-int64_t cvy_now_ns(void)
-{
+int64_t cvy_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-cvy_status cvy_counter_init(struct cvy_counter *counter)
-{
+cvy_status cvy_counter_init(struct cvy_counter *counter) {
     atomic_init(&counter->value, 0);
     atomic_init(&counter->n_waiting, 0);
     pthread_condattr_t attr;
@@ -39,14 +37,12 @@ cvy_status cvy_counter_init(struct cvy_counter *counter)
     return CVY_OK;
 }
 
-void cvy_counter_free(struct cvy_counter *counter)
-{
+void cvy_counter_free(struct cvy_counter *counter) {
     pthread_mutex_destroy(&counter->lock);
     pthread_cond_destroy(&counter->changed);
 }
 
-void cvy_counter_wake(struct cvy_counter *counter)
-{
+void cvy_counter_wake(struct cvy_counter *counter) {
     if (atomic_load(&counter->n_waiting) == 0)
         return;
     pthread_mutex_lock(&counter->lock);
@@ -54,14 +50,12 @@ void cvy_counter_wake(struct cvy_counter *counter)
     pthread_mutex_unlock(&counter->lock);
 }
 
-void cvy_counter_add(struct cvy_counter *counter, uint64_t n)
-{
+void cvy_counter_add(struct cvy_counter *counter, uint64_t n) {
     atomic_fetch_add(&counter->value, n);
     cvy_counter_wake(counter);
 }
 
-static inline void pause_cpu(void)
-{
+static inline void pause_cpu(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -69,21 +63,17 @@ static inline void pause_cpu(void)
 #endif
 }
 
-static bool is_reached(struct cvy_counter *counter, uint64_t target)
-{
+static bool is_reached(struct cvy_counter *counter, uint64_t target) {
     return atomic_load(&counter->value) >= target;
 }
 
-static bool is_cancelled(const _Atomic bool *cancel)
-{
-    return cancel && atomic_load(cancel);
-}
+static bool is_cancelled(const _Atomic bool *cancel) { return cancel && atomic_load(cancel); }
 
 /* Sleeps until the value, the cancellation or the deadline comes; true when it was the deadline. */
 static bool sleep_until(struct cvy_counter *counter, uint64_t target, const _Atomic bool *cancel,
-                        int64_t deadline_ns)
-{
-    const struct timespec deadline = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+                        int64_t deadline_ns) {
+    const struct timespec deadline = {.tv_sec = deadline_ns / 1000000000,
+                                      .tv_nsec = deadline_ns % 1000000000};
     bool is_late = false;
     pthread_mutex_lock(&counter->lock);
     atomic_fetch_add(&counter->n_waiting, 1);
@@ -95,8 +85,7 @@ static bool sleep_until(struct cvy_counter *counter, uint64_t target, const _Ato
 }
 
 cvy_status cvy_counter_wait(struct cvy_counter *counter, uint64_t target, double timeout_s,
-                            const _Atomic bool *cancel, const char *name)
-{
+                            const _Atomic bool *cancel, const char *name) {
     if (is_reached(counter, target))
         return CVY_OK;
     int64_t start = cvy_now_ns();
@@ -116,8 +105,7 @@ cvy_status cvy_counter_wait(struct cvy_counter *counter, uint64_t target, double
                     (unsigned long long)atomic_load(&counter->value), (unsigned long long)target);
 }
 
-cvy_status cvy_thread_start(pthread_t *thread, const char *name, void *(*main)(void *), void *argument)
-{
+cvy_status cvy_thread_start(pthread_t *thread, const char *name, void *(*main)(void *), void *argument) {
     int error = pthread_create(thread, NULL, main, argument);
     if (error)
         return CVY_FAIL(CVY_ERR_FAILED, "cannot start the thread %s: %s", name, strerror(error));

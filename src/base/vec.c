@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-cvy_status cvy_vec_reserve(void **data, size_t n, size_t *cap, size_t n_more, size_t size)
-{
+cvy_status cvy_vec_reserve(void **data, size_t n, size_t *cap, size_t n_more, size_t size) {
     if (n_more <= *cap - n)
         return CVY_OK;
     size_t most = SIZE_MAX / size;
     if (n_more > most - n)
-        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu more items of %zu bytes", n_more, size);
+        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu more items of %zu bytes", n_more,
+                        size);
     size_t grown = *cap > most / 2 ? most : *cap * 2;
     if (grown < n + n_more)
         grown = n + n_more;

@@ -5,22 +5,19 @@
 #include <assert.h>
 
 /* First shard behind node (level, first), cut at S. */
-static int64_t node_end(int32_t n_shards, const struct cvy_tree_node *node)
-{
+static int64_t node_end(int32_t n_shards, const struct cvy_tree_node *node) {
     int64_t end = node->first + ((int64_t)1 << node->level);
     return end < n_shards ? end : n_shards;
 }
 
 /* Passes a node up while it is a left child whose sibling lies beyond S: its parent has the same value. */
-static void pass_up(int32_t n_shards, struct cvy_tree_node *node)
-{
+static void pass_up(int32_t n_shards, struct cvy_tree_node *node) {
     while (((int64_t)1 << node->level) < n_shards && ((node->first >> node->level) & 1) == 0 &&
            node_end(n_shards, node) == n_shards)
         node->level++;
 }
 
-int32_t cvy_tree_push(struct cvy_tree_stack *stack, int32_t first, int32_t level)
-{
+int32_t cvy_tree_push(struct cvy_tree_stack *stack, int32_t first, int32_t level) {
     assert(stack->n < CVY_TREE_DEPTH);
     int32_t n_adds = 0;
     struct cvy_tree_node *top = &stack->node[stack->n++];
@@ -39,17 +36,15 @@ int32_t cvy_tree_push(struct cvy_tree_stack *stack, int32_t first, int32_t level
     return n_adds;
 }
 
-void cvy_tree_shards(int32_t n_shards, int32_t n_devices, int32_t device, int32_t *first, int32_t *n)
-{
+void cvy_tree_shards(int32_t n_shards, int32_t n_devices, int32_t device, int32_t *first, int32_t *n) {
     int32_t begin = (int32_t)((int64_t)device * n_shards / n_devices);
     int32_t end = (int32_t)(((int64_t)device + 1) * n_shards / n_devices);
     *first = begin;
     *n = end - begin;
 }
 
-int32_t cvy_tree_partials(int32_t n_shards, int32_t n_devices, int32_t device,
-                          struct cvy_partial out[CVY_TREE_DEPTH], int32_t *n_sums)
-{
+int32_t cvy_tree_partials(int32_t n_shards, int32_t n_devices, int32_t device, struct cvy_partial *out,
+                          int32_t *n_sums) {
     struct cvy_tree_stack stack = {.n_shards = n_shards};
     int32_t first, n;
     cvy_tree_shards(n_shards, n_devices, device, &first, &n);
@@ -64,21 +59,22 @@ int32_t cvy_tree_partials(int32_t n_shards, int32_t n_devices, int32_t device,
 }
 
 cvy_status cvy_tree_plan(int32_t n_shards, const struct cvy_partial *partials, int32_t n_partials,
-                         uint8_t *n_adds)
-{
+                         uint8_t *n_adds) {
     struct cvy_tree_stack stack = {.n_shards = n_shards};
     int64_t next = 0;
     for (int32_t p = 0; p < n_partials; p++) {
         struct cvy_tree_node node = {.level = partials[p].level, .first = partials[p].first};
         if (node.first != next || node.first >= n_shards || node.level < 0 || node.level > 31 ||
             (node.first & (((int64_t)1 << node.level) - 1)) != 0)
-            return CVY_FAIL(CVY_ERR_FAILED,
-                            "partial sum %d of %d (shard %d, level %d) does not fit into the tree of %d shards", p,
-                            n_partials, node.first, node.level, n_shards);
+            return CVY_FAIL(
+                CVY_ERR_FAILED,
+                "partial sum %d of %d (shard %d, level %d) does not fit into the tree of %d shards", p,
+                n_partials, node.first, node.level, n_shards);
         next = node_end(n_shards, &node);
         n_adds[p] = (uint8_t)cvy_tree_push(&stack, node.first, node.level);
     }
     if (next != n_shards)
-        return CVY_FAIL(CVY_ERR_FAILED, "the partial sums end at shard %lld of %d", (long long)next, n_shards);
+        return CVY_FAIL(CVY_ERR_FAILED, "the partial sums end at shard %lld of %d", (long long)next,
+                        n_shards);
     return CVY_OK;
 }

@@ -7,8 +7,9 @@
        value(0, i)     = what shard i gave
        value(l + 1, i) = value(l, i) + value(l, i + 2^l)   when i + 2^l < S
                        = value(l, i)                       otherwise: cut at S, it passes up unchanged
-   The root is (L, 0) with the smallest L such that 2^L >= S. A cut node counts as complete once all its shards
-   below S are in: with S = 3, shard 2 alone is (0, 2) and at the same time (1, 2), the root's right child.
+   The root is (L, 0) with the smallest L such that 2^L >= S. A cut node counts as complete once all its
+   shards below S are in: with S = 3, shard 2 alone is (0, 2) and at the same time (1, 2), the root's right
+   child.
 
    A device owns consecutive shards and computes them in order. It keeps a stack of sums, as a binary counter
    keeps digits: shard s goes into the stack's next free position k; then, while the two uppermost nodes are
@@ -31,13 +32,14 @@
 #include "rt/program.h"
 
 enum {
-    CVY_TREE_DEPTH = 64, /* nodes on a stack: sizes grow, then shrink, by powers of two below 2^31; and one more */
+    CVY_TREE_DEPTH =
+        64, /* nodes on a stack: sizes grow, then shrink, by powers of two below 2^31; and one more */
 };
 
 struct cvy_tree_stack {
     int32_t n_shards;
-    int32_t n;     /* nodes on the stack now */
-    int32_t peak;  /* the most there ever were, before adding: how many sums the recipe needs */
+    int32_t n;    /* nodes on the stack now */
+    int32_t peak; /* the most there ever were, before adding: how many sums the recipe needs */
     struct cvy_tree_node {
         int32_t level, first;
     } node[CVY_TREE_DEPTH];
@@ -50,11 +52,12 @@ int32_t cvy_tree_push(struct cvy_tree_stack *stack, int32_t first, int32_t level
 /* The shards of device d of n_devices: floor(d S / D) .. floor((d + 1) S / D) - 1. *n may become 0. */
 void cvy_tree_shards(int32_t n_shards, int32_t n_devices, int32_t device, int32_t *first, int32_t *n);
 
-/* The partial sums that device d of n_devices is left with after the recipe, by rising `first`; partial k lies
-   in sum k. Returns their number, 0 for a device without shards. *n_sums (may be NULL) = sums that the recipe
-   needs. All devices' lists one after the other are what struct cvy_reduction wants. */
-int32_t cvy_tree_partials(int32_t n_shards, int32_t n_devices, int32_t device,
-                          struct cvy_partial out[CVY_TREE_DEPTH], int32_t *n_sums);
+/* The partial sums that device d of n_devices is left with after the recipe, by rising `first`; partial k
+   lies in sum k. Returns their number: 0 for a device without shards, never more than it has shards nor than
+   CVY_TREE_DEPTH. *n_sums (may be NULL) = sums that the recipe needs. The lists of all devices, one after
+   the other, are what struct cvy_reduction wants. */
+int32_t cvy_tree_partials(int32_t n_shards, int32_t n_devices, int32_t device, struct cvy_partial *out,
+                          int32_t *n_sums);
 
 /* What a reduction does with the partial sums of all devices, in order: n_adds[p] = adds that follow once
    partial p was put on the stack. CVY_ERR_FAILED when the partials do not stand for each shard once. */

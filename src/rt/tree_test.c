@@ -1,5 +1,5 @@
-/* The tree over shards: the recipe and the plan together must perform the tree's definition, for every number of
-   devices. Sums are checked symbolically: a value is the text of the additions that made it. */
+/* The tree over shards: the recipe and the plan together must perform the tree's definition, for every number
+   of devices. Sums are checked symbolically: a value is the text of the additions that made it. */
 #include "rt/tree.h"
 
 #include "base/text.h"
@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,7 @@
 enum { MAX_SHARDS = 33, MAX_TEXT = 512 };
 
 /* value(level, first) straight from the definition; the caller frees it. */
-static char *value(int n_shards, int level, int first)
-{
+static char *value(int n_shards, int level, int first) {
     char *text;
     if (level == 0) {
         assert_true(asprintf(&text, "%d", first) > 0);
@@ -33,16 +33,14 @@ static char *value(int n_shards, int level, int first)
     return text;
 }
 
-static void add(char *into, const char *from)
-{
+static void add(char *into, const char *from) {
     char sum[MAX_TEXT];
     assert_true(snprintf(sum, sizeof sum, "(%s+%s)", into, from) < MAX_TEXT);
     memcpy(into, sum, sizeof sum);
 }
 
 /* Runs the recipe on every device, then the plan; the root must be the definition's text. */
-static void check_tree(int n_shards, int n_devices)
-{
+static void check_tree(int n_shards, int n_devices) {
     static char sums[MAX_SHARDS * 2][MAX_TEXT];
     static struct cvy_partial partials[MAX_SHARDS * 2 + CVY_TREE_DEPTH];
     uint8_t n_adds[MAX_SHARDS * 2];
@@ -50,7 +48,7 @@ static void check_tree(int n_shards, int n_devices)
     for (int d = 0; d < n_devices; d++) {
         int32_t first, n, n_sums;
         struct cvy_tree_stack stack = {.n_shards = n_shards};
-        char (*sum)[MAX_TEXT] = &sums[n_partials];
+        char(*sum)[MAX_TEXT] = &sums[n_partials];
         cvy_tree_shards(n_shards, n_devices, d, &first, &n);
         for (int s = first; s < first + n; s++) {
             int k = stack.n;
@@ -87,8 +85,7 @@ static void check_tree(int n_shards, int n_devices)
     free(expected);
 }
 
-static void test_every_cut(void **state)
-{
+static void test_every_cut(void **state) {
     (void)state;
     for (int n_shards = 1; n_shards <= MAX_SHARDS; n_shards++) {
         for (int n_devices = 1; n_devices <= n_shards + 3; n_devices++)
@@ -96,8 +93,7 @@ static void test_every_cut(void **state)
     }
 }
 
-static void test_cut_node_is_complete(void **state)
-{
+static void test_cut_node_is_complete(void **state) {
     (void)state;
     struct cvy_partial p[CVY_TREE_DEPTH];
     assert_int_equal(cvy_tree_partials(3, 2, 1, p, NULL), 2); /* shards 1 and 2: no siblings */
@@ -109,8 +105,7 @@ static void test_cut_node_is_complete(void **state)
     assert_int_equal(p[0].level, 3);
 }
 
-static void test_shards_are_shared_out(void **state)
-{
+static void test_shards_are_shared_out(void **state) {
     (void)state;
     int32_t first, n, next = 0;
     for (int d = 0; d < 5; d++, next += n) {
@@ -123,8 +118,7 @@ static void test_shards_are_shared_out(void **state)
     assert_int_equal(n, 0);
 }
 
-static void test_wrong_partials(void **state)
-{
+static void test_wrong_partials(void **state) {
     (void)state;
     uint8_t n_adds[4];
     const struct cvy_partial hole[] = {{.first = 0}, {.first = 2, .level = 1}};
@@ -137,8 +131,7 @@ static void test_wrong_partials(void **state)
     assert_int_equal(cvy_tree_plan(4, missing, 1, n_adds), CVY_ERR_FAILED);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_cut),
         cmocka_unit_test(test_cut_node_is_complete),

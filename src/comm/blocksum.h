@@ -1,0 +1,20 @@
+/* The kernel of an all-reduce in shared memory: sums a range of all partial sums in the tree over shards and
+   writes it to every member's result, in one pass over memory. */
+#ifndef CVY_COMM_BLOCKSUM_H
+#define CVY_COMM_BLOCKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cvy_blocksum {
+    int32_t n_partials;
+    const float *const *partials; /* in the order of their shards */
+    const uint8_t *n_adds;        /* cvy_tree_plan */
+    int32_t n_results;
+    float *const *results; /* each may be one of the partials, else they do not overlap */
+};
+
+/* Elements begin .. end - 1. */
+void cvy_blocksum_run(const struct cvy_blocksum *sum, size_t begin, size_t end);
+
+#endif

@@ -1,0 +1,128 @@
+/* Gates, the common reason of failure, and the life of a hub. */
+#include "comm/hub.h"
+
+#include "base/text.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct cvy_gate *hub_gate(struct cvy_hub *hub, int i) {
+    struct cvy_meeting *meeting = i / 2 < CVY_MAX_REDUCTIONS ? &hub->slots[i / 2] : &hub->general;
+    return i % 2 == 0 ? &meeting->posted : &meeting->done;
+}
+
+/* ---- failure ----------------------------------------------------------------------------------------- */
+
+void cvy_hub_abort(struct cvy_hub *hub, const char *reason) {
+    pthread_mutex_lock(&hub->lock);
+    if (!atomic_load(&hub->is_aborted)) {
+        strncpy(hub->reason, reason, sizeof hub->reason - 1);
+        atomic_store(&hub->is_aborted, true);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    for (int i = 0; i < hub->n_gates; i++)
+        cvy_counter_wake(&hub_gate(hub, i)->count);
+}
+
+static cvy_status fail_aborted(const struct cvy_group *me, const char *name, double waited_s) {
+    return CVY_FAIL(CVY_ERR_LOST, "%s: member %d stopped after %.1f seconds: %s", name, me->rank, waited_s,
+                    me->hub->reason);
+}
+
+cvy_status cvy_hub_check(const struct cvy_group *me, const char *name) {
+    return atomic_load(&me->hub->is_aborted) ? fail_aborted(me, name, 0) : CVY_OK;
+}
+
+cvy_status cvy_hub_give_up(struct cvy_group *me) {
+    cvy_hub_abort(me->hub, cvy_error());
+    return CVY_ERR_LOST;
+}
+
+/* ---- gates ------------------------------------------------------------------------------------------- */
+
+void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate) {
+    atomic_fetch_add(&gate->arrived[me->rank], 1);
+    cvy_counter_add(&gate->count, 1);
+}
+
+/* "member 0, 3" */
+static void print_missing(const struct cvy_hub *hub, const struct cvy_gate *gate, uint64_t round,
+                          struct cvy_text *out) {
+    for (int m = 0; m < hub->n; m++) {
+        if (atomic_load(&gate->arrived[m]) < round)
+            cvy_text_printf(out, "%s%d", out->n ? ", " : "member ", m);
+    }
+}
+
+cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name) {
+    struct cvy_hub *hub = me->hub;
+    int64_t start = cvy_now_ns();
+    cvy_status status =
+        cvy_counter_wait(&gate->count, round * (uint64_t)hub->n, hub->timeout_s, &hub->is_aborted, name);
+    if (status == CVY_OK)
+        return CVY_OK;
+    double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
+    if (atomic_load(&hub->is_aborted))
+        return fail_aborted(me, name, waited_s);
+    struct cvy_text missing = {0};
+    print_missing(hub, gate, round, &missing);
+    CVY_FAIL(CVY_ERR_LOST, "%s, time %llu: member %d waited %.1f seconds for %s, lost or too slow", name,
+             (unsigned long long)round, me->rank, waited_s, missing.n ? missing.data : "another");
+    cvy_text_free(&missing);
+    return cvy_hub_give_up(me);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------- */
+
+static void hub_free(struct cvy_hub *hub) {
+    for (int i = 0; i < hub->n_gates; i++)
+        cvy_counter_free(&hub_gate(hub, i)->count);
+    pthread_mutex_destroy(&hub->lock);
+    cvy_pool_free(&hub->pool);
+    free(hub);
+}
+
+static cvy_status hub_fill(struct cvy_hub *hub) {
+    size_t n = (size_t)hub->n;
+    while (hub->n_gates < 2 * (CVY_MAX_REDUCTIONS + 1)) {
+        struct cvy_gate *gate = hub_gate(hub, hub->n_gates);
+        CVY_TRY(cvy_pool_alloc(&hub->pool, n * sizeof *gate->arrived, (void **)&gate->arrived));
+        CVY_TRY(cvy_counter_init(&gate->count));
+        hub->n_gates++;
+    }
+    CVY_TRY(cvy_pool_alloc(&hub->pool, n * sizeof(struct cvy_group *), (void **)&hub->members));
+    for (int m = 0; m < hub->n; m++) {
+        struct cvy_group *member;
+        CVY_TRY(cvy_pool_alloc(&hub->pool, sizeof *member, (void **)&member));
+        CVY_TRY(cvy_pool_alloc(&hub->pool, n * sizeof *member->results, (void **)&member->results));
+        member->hub = hub;
+        member->rank = m;
+        hub->members[m] = member;
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_hub_open(int n, double timeout_s, struct cvy_group **members) {
+    if (n < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "a group needs at least one member, not %d", n);
+    struct cvy_hub *hub;
+    CVY_TRY(CVY_ALLOC(hub, 1));
+    hub->n = n;
+    hub->timeout_s = timeout_s;
+    pthread_mutex_init(&hub->lock, NULL); /* with default attributes it cannot fail */
+    cvy_status status = hub_fill(hub);
+    if (status != CVY_OK) {
+        hub_free(hub);
+        return status;
+    }
+    memcpy(members, hub->members, (size_t)n * sizeof *members);
+    return CVY_OK;
+}
+
+void cvy_hub_close(int n, struct cvy_group **members) {
+    if (n > 0 && members[0])
+        hub_free(members[0]->hub);
+    for (int m = 0; m < n; m++)
+        members[m] = NULL;
+}

@@ -1,0 +1,74 @@
+/* Where the members of one process meet: gates that they pass together, and one reason when they fail.
+   A private part of the transport `threads`.
+
+   Invariants:
+   - Gates only count up. A member enters round r + 1 of a meeting after it left round r, which needed all
+     members; so a gate reaches r * n exactly when all have arrived r times.
+   - Between the two gates of a meeting everything posted is stable and may be read by all.
+   - The first failure is the reason for all: it is kept, and every wait of every member ends with it. Then
+     some member may still be at work, so memory must stay until all members have returned. */
+#ifndef CVY_COMM_HUB_H
+#define CVY_COMM_HUB_H
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "rt/comm.h"
+
+enum { CVY_MAX_PARTIALS = 1024 }; /* of one reduction, all members together */
+
+struct cvy_gate {
+    struct cvy_counter count;  /* arrivals of all members in all rounds */
+    _Atomic uint64_t *arrived; /* [n] rounds of each member: who is missing */
+};
+
+struct cvy_meeting { /* all post what they bring, work on it, and leave when all are done */
+    struct cvy_gate posted, done;
+};
+
+struct cvy_hub { /* what the members share */
+    int n;
+    double timeout_s; /* of each wait */
+    struct cvy_group **members;
+    struct cvy_meeting slots[CVY_MAX_REDUCTIONS], general; /* general: broadcast and barrier */
+    int n_gates;                                           /* made so far */
+    _Atomic bool is_aborted;
+    pthread_mutex_t lock; /* of writing `reason`, which is fixed once is_aborted */
+    char reason[512];
+    struct cvy_pool pool;
+};
+
+struct cvy_group {
+    struct cvy_hub *hub;
+    int rank;
+    uint64_t rounds[CVY_MAX_REDUCTIONS], general_rounds; /* entered so far */
+    /* posted: written before the gate `posted`, read by all until the gate `done` */
+    const struct cvy_reduction *open[CVY_MAX_REDUCTIONS];
+    struct cvy_broadcast {
+        const char *name;
+        int root;
+        void *bytes;
+        size_t n_bytes;
+    } broadcast;
+    /* the reduction that this member is summing */
+    const float *partials[CVY_MAX_PARTIALS];
+    uint8_t n_adds[CVY_MAX_PARTIALS];
+    float **results; /* [n] */
+};
+
+cvy_status cvy_hub_open(int n, double timeout_s, struct cvy_group **members);
+void cvy_hub_close(int n, struct cvy_group **members);
+
+/* Says that this member reached the gate; never waits. */
+void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate);
+/* Waits until all members arrived `round` times. CVY_ERR_LOST at the deadline, which then is the reason for
+   all, or as soon as somebody gave up. */
+cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name);
+
+/* Ends all waits; the first reason stays. */
+void cvy_hub_abort(struct cvy_hub *hub, const char *reason);
+/* CVY_ERR_LOST when somebody gave up. */
+cvy_status cvy_hub_check(const struct cvy_group *me, const char *name);
+/* Gives up for everybody, because of this thread's newest error. Returns CVY_ERR_LOST. */
+cvy_status cvy_hub_give_up(struct cvy_group *me);
+
+#endif
