@@ -71,11 +71,12 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step_report *r) {
     const cvy_metrics *m = &r->metrics;
-    return append(file, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "event", "step", "epoch",
-                                  (json_int_t)r->epoch, "step", (json_int_t)r->step, "update",
-                                  (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
-                                  number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
-                                  "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s)));
+    return append(file,
+                  json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "event", "step", "epoch",
+                            (json_int_t)r->epoch, "step", (json_int_t)r->step, "update",
+                            (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
+                            number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
+                            "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s)));
 }
 
 /* Adds PREFIX_images, PREFIX_loss, … to the object. */
@@ -84,9 +85,9 @@ static int add_tally(json_t *object, const char *prefix, const struct cvy_tally 
         const char *key;
         json_t *value;
     } entries[] = {
-        {"images", json_integer(t->n)},           {"loss", number(cvy_tally_loss(t))},
-        {"top1", number(cvy_tally_top1(t))},      {"top5", number(cvy_tally_top5(t))},
-        {"top1_count", json_integer(t->top1)},    {"top5_count", json_integer(t->top5)},
+        {"images", json_integer(t->n)},        {"loss", number(cvy_tally_loss(t))},
+        {"top1", number(cvy_tally_top1(t))},   {"top5", number(cvy_tally_top5(t))},
+        {"top1_count", json_integer(t->top1)}, {"top5_count", json_integer(t->top5)},
     };
     int failed = 0;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
@@ -99,9 +100,10 @@ static int add_tally(json_t *object, const char *prefix, const struct cvy_tally 
 
 cvy_status cvy_metrics_epoch(struct cvy_metrics_file *file, const struct cvy_epoch_report *r) {
     double rate = r->train_s > 0 ? (double)r->train.n / r->train_s : 0;
-    json_t *object = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "event", "epoch", "epoch",
-                               (json_int_t)r->epoch, "lr", number(r->lr), "train_s", number(r->train_s), "val_s",
-                               number(r->val_s), "images_per_s", number(rate), "best", (int)r->is_best);
+    json_t *object =
+        json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "event", "epoch", "epoch", (json_int_t)r->epoch,
+                  "lr", number(r->lr), "train_s", number(r->train_s), "val_s", number(r->val_s),
+                  "images_per_s", number(rate), "best", (int)r->is_best);
     if (object && (add_tally(object, "train", &r->train) || add_tally(object, "val", &r->val))) {
         json_decref(object);
         object = NULL;

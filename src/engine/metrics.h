@@ -7,24 +7,24 @@
 #include "base/status.h"
 
 struct cvy_step_report {
-    int64_t epoch, n_epochs;      /* epochs and steps count from 0 */
-    int64_t step, n_steps;        /* within the epoch */
-    double lr;                    /* of this update */
-    cvy_metrics metrics;          /* of this step's images, before the update */
-    double images_per_s;          /* of this step, loading included */
+    int64_t epoch, n_epochs; /* epochs and steps count from 0 */
+    int64_t step, n_steps;   /* within the epoch */
+    double lr;               /* of this update */
+    cvy_metrics metrics;     /* of this step's images, before the update */
+    double images_per_s;     /* of this step, loading included */
 };
 
 /* Sums over one pass through a data set. */
 struct cvy_tally {
-    int64_t n, top1, top5;        /* images; right by top-1 and top-5 */
-    double loss_sum;              /* over the images */
+    int64_t n, top1, top5; /* images; right by top-1 and top-5 */
+    double loss_sum;       /* over the images */
 };
 
 struct cvy_epoch_report {
     int64_t epoch, n_epochs;
-    double lr;                    /* of the last update */
-    struct cvy_tally train;       /* while training: in training mode, weights changing */
-    struct cvy_tally val;         /* after the epoch, in evaluation mode: each image exactly once */
+    double lr;              /* of the last update */
+    struct cvy_tally train; /* while training: in training mode, weights changing */
+    struct cvy_tally val;   /* after the epoch, in evaluation mode: each image exactly once */
     double train_s, val_s;
     bool is_best;
 };

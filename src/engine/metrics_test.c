@@ -1,6 +1,6 @@
 /* metrics.jsonl: whole lines with the documented keys, appended; a full disk leaves no part of a line. */
-#include "engine/metrics.h"
 #include "base/file.h"
+#include "engine/metrics.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -23,8 +23,8 @@ static void clock_texts(void **state) {
     const struct {
         double seconds;
         const char *text;
-    } cases[] = {{-1, "-"},          {0, "0s"},          {59.4, "59s"}, {59.6, "1m00s"}, {185, "3m05s"},
-                 {7620, "2h07m"}, {1e12, "999h00m"}};
+    } cases[] = {{-1, "-"},      {0, "0s"},       {59.4, "59s"},    {59.6, "1m00s"},
+                 {185, "3m05s"}, {7620, "2h07m"}, {1e12, "999h00m"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[16];
         cvy_progress_clock(cases[i].seconds, text);

@@ -44,8 +44,10 @@ static double rate_onecycle(const struct cvy_schedule *s, double t, double lengt
 
 static const struct cvy_schedule_kind kinds[] = {
     {"step", "steplr", "lr * gamma^floor(epoch / step size)", false, rate_step},
-    {"cosine", "cosineannealinglr", "half a cosine from lr down to the minimum at the end", false, rate_cosine},
-    {"onecycle", "onecyclelr", "lr/25 up to lr in the first 30 %, then down to lr/250000", true, rate_onecycle},
+    {"cosine", "cosineannealinglr", "half a cosine from lr down to the minimum at the end", false,
+     rate_cosine},
+    {"onecycle", "onecyclelr", "lr/25 up to lr in the first 30 %, then down to lr/250000", true,
+     rate_onecycle},
     {"constant", "constantlr", "lr, always", false, rate_constant},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
@@ -71,7 +73,8 @@ static cvy_status check_number(const char *flag, double value, double min) {
 static cvy_status check_kind(const struct cvy_schedule *s) {
     const struct cvy_schedule_kind *kind = cvy_schedule_find(s->kind);
     if (!kind)
-        return CVY_FAIL(CVY_ERR_USAGE, "--lr-scheduler %s: no such schedule; see `convoy train --help`", s->kind);
+        return CVY_FAIL(CVY_ERR_USAGE, "--lr-scheduler %s: no such schedule; see `convoy train --help`",
+                        s->kind);
     if (kind->has_own_warmup && s->warmup_epochs > 0)
         return CVY_FAIL(CVY_ERR_USAGE, "--lr-warmup-epochs %g: %s warms up by itself; leave the flag out",
                         s->warmup_epochs, kind->name);

@@ -7,23 +7,23 @@
 #include "base/status.h"
 
 struct cvy_schedule {
-    const char *kind;           /* a name of the table */
-    double lr;                  /* the base rate: after the warm-up; the peak of onecycle */
-    double min_lr;              /* cosine ends here */
-    double step_size;           /* epochs between two steps of `step` */
-    double gamma;               /* factor of `step` */
-    double warmup_epochs;       /* 0: none */
-    double warmup_decay;        /* the warm-up begins at lr * warmup_decay */
-    const char *warmup_method;  /* "linear": rises to lr; "constant": stays until the warm-up is over */
+    const char *kind;          /* a name of the table */
+    double lr;                 /* the base rate: after the warm-up; the peak of onecycle */
+    double min_lr;             /* cosine ends here */
+    double step_size;          /* epochs between two steps of `step` */
+    double gamma;              /* factor of `step` */
+    double warmup_epochs;      /* 0: none */
+    double warmup_decay;       /* the warm-up begins at lr * warmup_decay */
+    const char *warmup_method; /* "linear": rises to lr; "constant": stays until the warm-up is over */
     int64_t n_epochs;
     int64_t updates_per_epoch;
 };
 
 struct cvy_schedule_kind {
     const char *name;
-    const char *torch_name;     /* accepted as well */
-    const char *help;           /* one line with the formula */
-    bool has_own_warmup;        /* then warmup_epochs must be 0 */
+    const char *torch_name; /* accepted as well */
+    const char *help;       /* one line with the formula */
+    bool has_own_warmup;    /* then warmup_epochs must be 0 */
     /* The rate at time t of `length` epochs, both counted from the end of the warm-up. */
     double (*rate)(const struct cvy_schedule *schedule, double t, double length);
 };

@@ -56,7 +56,7 @@ static void cosine_passes_known_points(void **state) {
     s.min_lr = 0.02;
     near(cvy_schedule_at(&s, 0), 0.1);
     near(cvy_schedule_at(&s, 25), 0.02 + 0.08 * (1 + sqrt(0.5)) / 2); /* a quarter: cos(pi/4) */
-    near(cvy_schedule_at(&s, 50), 0.06);                             /* half: the mean */
+    near(cvy_schedule_at(&s, 50), 0.06);                              /* half: the mean */
     near(cvy_schedule_at(&s, 100), 0.02);
 }
 

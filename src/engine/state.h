@@ -7,14 +7,15 @@
 
 /* What the plan settled on. The texts belong to the plan. */
 struct cvy_plan_facts {
-    const char *devices;   /* short form: "cpu:0-1" */
-    const char *strategy;  /* "ddp" */
-    const char *backend;   /* "cpu" */
-    const char *conv_algo; /* "auto": the rule; the table of algorithms follows from it and the largest shard */
+    const char *devices;  /* short form: "cpu:0-1" */
+    const char *strategy; /* "ddp" */
+    const char *backend;  /* "cpu" */
+    const char
+        *conv_algo; /* "auto": the rule; the table of algorithms follows from it and the largest shard */
     int n_devices;
-    int64_t shards;        /* S */
-    int threads;           /* T */
-    size_t arena_bytes;    /* largest over the devices */
+    int64_t shards;     /* S */
+    int threads;        /* T */
+    size_t arena_bytes; /* largest over the devices */
 };
 /* Local. */
 void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);
@@ -25,7 +26,8 @@ struct cvy_tag {
 };
 
 /* cvy_save_weights with metadata. Collective. */
-cvy_status cvy_session_save_weights(cvy_session *session, const char *path, const struct cvy_tag *tags, size_t n_tags);
+cvy_status cvy_session_save_weights(cvy_session *session, const char *path, const struct cvy_tag *tags,
+                                    size_t n_tags);
 
 /* The optimiser's state values (momentum and the like) as plain safetensors named "PARAMETER.STATE", and the
    number of updates done so far. Loading refuses a missing, unknown or misshapen tensor by name. Collective. */

@@ -1,0 +1,81 @@
+/* Command-line flags as tables. A flag is one line of a table: parsing, ranges, nearest names, help, the
+   configuration file and run.json all read that line and nothing else. */
+#ifndef CVY_CLI_FLAGS_H
+#define CVY_CLI_FLAGS_H
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+#include <jansson.h>
+
+enum flag_type {                /* field in the options struct            written as */
+                 FLAG_TEXT,     /* const char *                           anything */
+                 FLAG_INT,      /* int64_t                                42 */
+                 FLAG_FLOAT,    /* double; NAN: not given                 0.1, finite */
+                 FLAG_SWITCH,   /* int: 1, 0, -1 not given                --x, --no-x */
+                 FLAG_SIZE,     /* int64_t[2]: height, width              224 or 224x200 */
+                 FLAG_SHAPE,    /* int64_t[3]: channels, height, width    3x32x32 */
+                 FLAG_CHANNELS, /* struct flag_channels                   0.5,0.5,0.5 */
+};
+
+struct flag_channels {
+    int n; /* 0: not given */
+    float value[4];
+};
+
+struct flag_names {
+    const char *name[64];
+    size_t n;
+};
+
+struct flag {
+    const char *name; /* without dashes */
+    enum flag_type type;
+    size_t offset; /* of the field in the options struct */
+    const char *help;
+    char letter;            /* -b; 0: none */
+    const char *alias;      /* a second long name; NULL: none */
+    const char *initial;    /* the default as text; NULL: not given */
+    double min, max;        /* inclusive, of numbers; both 0: no limits */
+    const char *value_name; /* in the help; NULL: by type */
+    /* The names that a text flag takes, for help and nearest match; NULL: any text. */
+    void (*choices)(struct flag_names *out);
+    bool is_not_kept; /* run.json leaves it out */
+};
+
+struct flag_group {
+    const char *title;
+    const struct flag *flags;
+    size_t n;
+};
+
+/* Zero-initialised but for the first two; released by flags_free. */
+struct flag_values {
+    void *options;                          /* the struct that the offsets refer to */
+    const struct flag_group *const *groups; /* NULL-terminated */
+    CVY_VEC(const struct flag *) given;     /* by the command line or the configuration file */
+    CVY_VEC(const char *) rest;             /* arguments that are no flags */
+    struct cvy_pool pool;                   /* owns texts that are not in argv */
+};
+
+/* Sets every field to its default, then to the configuration file's value (--config FILE), then to the command
+   line's. CVY_ERR_USAGE names what is wrong, and the nearest flag or choice. */
+cvy_status flags_parse(struct flag_values *values, int argc, char **argv);
+void flags_free(struct flag_values *values);
+bool flags_given(const struct flag_values *values, const char *name);
+
+/* Sets one flag by its long name, as the command line would; marks it as given. `text` must live on. */
+cvy_status flags_set(struct flag_values *values, const char *name, const char *text);
+/* The field as text, such that flags_set gives the same value again; false when it has none. */
+bool flags_print(const struct flag_values *values, const struct flag *flag, struct cvy_text *out);
+
+/* All groups, with titles, defaults, ranges and choices. */
+void flags_help(const struct flag_group *const *groups, struct cvy_text *out);
+
+/* The configuration: {"flags": {"batch-size": 64, …}}, or the inner object alone; what run.json holds. */
+cvy_status flags_read_config(struct flag_values *values, const char *path);
+/* A new object of all fields that have a value; NULL without memory. */
+json_t *flags_to_json(const struct flag_values *values);
+
+#endif

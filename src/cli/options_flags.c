@@ -1,0 +1,189 @@
+/* The tables of flags. Names and defaults follow torchvision's references/classification/train.py where it has
+   the flag; --batch-size is the global batch here, and a warm-up is linear unless told otherwise. */
+#include "cli/options.h"
+
+#include "graph/op.h"
+#include "models/models.h"
+#include "rt/backend.h"
+#include "strategy/strategy.h"
+
+#include <math.h>
+
+#define FLAG(name_, type_, field, help_, ...)                                                          \
+    {                                                                                                  \
+        .name = name_, .type = FLAG_##type_, .offset = offsetof(struct options, field), .help = help_, \
+        __VA_ARGS__                                                                                    \
+    }
+#define GROUP(id, title_)                  \
+    const struct flag_group group_##id = { \
+        .title = title_, .flags = id##_flags, .n = sizeof id##_flags / sizeof id##_flags[0]}
+
+static void add_name(struct flag_names *out, const char *name) {
+    if (out->n < sizeof out->name / sizeof out->name[0])
+        out->name[out->n++] = name;
+}
+
+static void models(struct flag_names *out) {
+    size_t n;
+    const struct cvy_model *const *table = cvy_model_table(&n);
+    for (size_t i = 0; i < n; i++)
+        add_name(out, table[i]->name);
+}
+
+static void strategies(struct flag_names *out) {
+    size_t n;
+    const struct cvy_strategy *const *table = cvy_strategy_table(&n);
+    for (size_t i = 0; i < n; i++)
+        add_name(out, table[i]->name);
+}
+
+static void backends(struct flag_names *out) {
+    size_t n;
+    const struct cvy_backend *const *table = cvy_backend_table(&n);
+    for (size_t i = 0; i < n; i++)
+        add_name(out, table[i]->name);
+}
+
+static void optimizers(struct flag_names *out) {
+    size_t n;
+    const struct cvy_op *const *table = cvy_op_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (table[i]->flags & CVY_OP_OPTIMIZER)
+            add_name(out, table[i]->name);
+}
+
+static void schedules(struct flag_names *out) {
+    size_t n;
+    const struct cvy_schedule_kind *table = cvy_schedule_table(&n);
+    for (size_t i = 0; i < n; i++)
+        add_name(out, table[i].name);
+    for (size_t i = 0; i < n; i++)
+        add_name(out, table[i].torch_name);
+}
+
+static void algorithms(struct flag_names *out) {
+    add_name(out, "auto");
+    add_name(out, "direct");
+    add_name(out, "winograd");
+}
+
+static void warmups(struct flag_names *out) {
+    add_name(out, "linear");
+    add_name(out, "constant");
+}
+
+static const struct flag model_flags[] = {
+    FLAG("model", TEXT, model, "the network; `convoy models` says more", .choices = models),
+    FLAG("weights", TEXT, weights,
+         "start from these: a safetensors file with torchvision's names, or a folder that --output-dir wrote "
+         "(its best)",
+         .value_name = "PATH"),
+    FLAG("num-classes", INT, num_classes, "classes of the last layer; 0: those of the data", .initial = "0",
+         .min = 0, .max = 1 << 24),
+    FLAG("input", SHAPE, input,
+         "shape of an image that the model sees; default: the data's, else the model's own"),
+};
+GROUP(model, "Model");
+
+static const struct flag data_flags[] = {
+    FLAG("data", TEXT, data, "data set: digits, folder:DIR, ...; `convoy data` lists the formats",
+         .value_name = "SPEC"),
+    FLAG("data-path", TEXT, data_path, "the same as --data folder:DIR", .value_name = "DIR",
+         .is_not_kept = true),
+    FLAG("preset", TEXT, preset,
+         "augmentation: none, or cifar (random crop with padding 4, flip); default: what suits the data",
+         .value_name = "NAME"),
+    FLAG("resize", INT, resize, "make the shorter side this long; 0: as it is", .initial = "0", .min = 0,
+         .max = 1 << 16),
+    FLAG("crop", SIZE, crop, "size of the crop: in the centre, in training at random when --pad is given"),
+    FLAG("pad", INT, pad, "random crop after this zero padding; -1: as the preset says", .initial = "-1",
+         .min = -1, .max = 1 << 12),
+    FLAG("flip", SWITCH, flip,
+         "flip half of the training images from left to right; default: as the preset says"),
+    FLAG("mean", CHANNELS, mean,
+         "subtracted from each channel (of values from 0 to 1); default: what suits the data"),
+    FLAG("std", CHANNELS, std, "each channel is divided by this"),
+    FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
+         .initial = "2", .min = 0, .max = 256),
+};
+GROUP(data, "Data");
+
+static const struct flag batch_flags[] = {
+    FLAG("batch-size", INT, batch_size, "images of one step on all devices together", .letter = 'b',
+         .initial = "32", .min = 1, .max = 1 << 24),
+};
+GROUP(batch, "Batch");
+
+static const struct flag devices_flags[] = {
+    FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",
+         .value_name = "LIST"),
+    FLAG("strategy", TEXT, strategy, "default: single on one device, else ddp", .choices = strategies),
+    FLAG("shards", INT, shards,
+         "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a device",
+         .initial = "0", .min = 0, .max = 65536),
+    FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
+         .max = 4096),
+    FLAG("backend", TEXT, backend, "default: what the devices say", .choices = backends),
+    FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
+    FLAG("bucket-mb", FLOAT, bucket_mb, "gradients are reduced in buckets of so many MB", .initial = "25",
+         .min = 0.001, .max = 1e6),
+    FLAG("first-bucket-mb", FLOAT, first_bucket_mb, "the first bucket: small, to start early", .initial = "1",
+         .min = 0.001, .max = 1e6),
+    FLAG("timeout", FLOAT, timeout_s, "seconds that a device waits for another before it counts as lost",
+         .initial = "60", .min = 0.1, .max = 1e6),
+};
+GROUP(devices, "Devices");
+
+static const struct flag optimizer_flags[] = {
+    FLAG("opt", TEXT, opt, "optimiser", .initial = "sgd", .choices = optimizers),
+    FLAG("lr", FLOAT, lr, "learning rate", .initial = "0.1", .min = 0, .max = INFINITY),
+    FLAG("momentum", FLOAT, momentum, "default 0.9 where the optimiser has it", .min = 0, .max = INFINITY),
+    FLAG("weight-decay", FLOAT, weight_decay, "default 1e-4", .alias = "wd", .min = 0, .max = INFINITY),
+    FLAG("dampening", FLOAT, dampening, "of the momentum", .min = 0, .max = INFINITY),
+    FLAG("nesterov", SWITCH, nesterov, "Nesterov momentum"),
+    FLAG("opt-args", TEXT, opt_args, "more attributes of the optimiser: \"beta1=0.9 eps=1e-8\"",
+         .value_name = "TEXT"),
+    FLAG("label-smoothing", FLOAT, label_smoothing, "of the cross-entropy", .initial = "0", .min = 0,
+         .max = 1),
+};
+GROUP(optimizer, "Optimiser");
+
+static const struct flag schedule_flags[] = {
+    FLAG("lr-scheduler", TEXT, lr_scheduler, "how the rate goes on, update by update", .initial = "step",
+         .choices = schedules),
+    FLAG("lr-step-size", FLOAT, lr_step_size, "step: epochs between two steps", .initial = "30", .min = 0,
+         .max = INFINITY),
+    FLAG("lr-gamma", FLOAT, lr_gamma, "step: factor", .initial = "0.1", .min = 0, .max = INFINITY),
+    FLAG("lr-min", FLOAT, lr_min, "cosine: the rate at the end", .initial = "0", .min = 0, .max = INFINITY),
+    FLAG("lr-warmup-epochs", FLOAT, lr_warmup_epochs, "epochs before the schedule begins", .initial = "0",
+         .min = 0, .max = INFINITY),
+    FLAG("lr-warmup-method", TEXT, lr_warmup_method, "the rate rises, or waits and jumps",
+         .initial = "linear", .choices = warmups),
+    FLAG("lr-warmup-decay", FLOAT, lr_warmup_decay, "the warm-up begins at lr times this", .initial = "0.01",
+         .min = 0, .max = INFINITY),
+};
+GROUP(schedule, "Learning rate");
+
+static const struct flag run_flags[] = {
+    FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
+    FLAG("seed", INT, seed, "of initial weights, order, augmentation and dropout", .initial = "0", .min = 0,
+         .max = INFINITY),
+    FLAG("shuffle", SWITCH, shuffle, "a new order each epoch; --no-shuffle: as the images lie",
+         .initial = "true"),
+    FLAG("output-dir", TEXT, output_dir,
+         "run.json, metrics.jsonl and the checkpoints last/ and best/ go here; default: nothing is written",
+         .value_name = "DIR", .is_not_kept = true),
+    FLAG("resume", TEXT, resume, "go on from a checkpoint: a folder that --output-dir wrote, or its last/",
+         .value_name = "DIR", .is_not_kept = true),
+    FLAG("test-only", SWITCH, test_only, "only evaluate", .initial = "false", .is_not_kept = true),
+    FLAG("print-freq", INT, print_freq, "steps between two lines of output and of metrics.jsonl",
+         .initial = "10", .min = 1, .max = INFINITY),
+};
+GROUP(run, "Run");
+
+static const struct flag common_flags[] = {
+    FLAG("config", TEXT, config, "flags from a JSON file such as run.json; the command line wins",
+         .value_name = "FILE", .is_not_kept = true),
+    FLAG("help", SWITCH, help, "print this", .letter = 'h', .initial = "false", .is_not_kept = true),
+};
+GROUP(common, "General");

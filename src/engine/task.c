@@ -1,0 +1,152 @@
+/* See task.h. */
+#include "engine/task.h"
+
+#include "data/data.h"
+
+#include <string.h>
+
+#define LL(x) ((long long)(x))
+
+static cvy_status find_model(struct cvy_task *task) {
+    const char *name = task->options.model;
+    if (!name)
+        return CVY_FAIL(CVY_ERR_USAGE, "no model is named: give --model NAME; `convoy models` lists them");
+    task->model = cvy_model_find(name);
+    if (!task->model)
+        return CVY_FAIL(CVY_ERR_USAGE, "unknown model '%s': `convoy models` lists them", name);
+    if (task->options.kind != CVY_TASK_PREDICT && !task->model->is_classifier)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "model '%s' is no classifier: it does not yield one score a class, so labels cannot "
+                        "train or judge it; choose another, or write the loss in C as "
+                        "examples/simple_model.c does",
+                        name);
+    return CVY_OK;
+}
+
+static cvy_status open_data(struct cvy_task *task) {
+    const struct cvy_task_options *o = &task->options;
+    if (task->val || (o->kind == CVY_TASK_PREDICT && !o->data))
+        return CVY_OK;
+    if (!o->data)
+        return CVY_FAIL(CVY_ERR_USAGE, "no data set is named: give --data SPEC, such as digits or folder:DIR");
+    if (o->kind == CVY_TASK_TRAIN)
+        CVY_TRY(cvy_dataset_open(o->data, CVY_SPLIT_TRAIN, &o->plan.log, &task->train));
+    return cvy_dataset_open(o->data, CVY_SPLIT_VAL, &o->plan.log, &task->val);
+}
+
+/* The shape of images: as asked for, else the data's, else the model's. Sets the crop where the data do not have
+   that shape by themselves. */
+static cvy_status settle_input(struct cvy_task *task) {
+    struct cvy_task_options *o = &task->options;
+    const struct cvy_dataset *data = task->train ? task->train : task->val;
+    const int64_t natural[3] = {task->model->channels, task->model->height, task->model->width};
+    bool is_asked = o->input[0] != 0;
+    if (!is_asked)
+        memcpy(o->input, natural, sizeof natural);
+    if (!data)
+        return CVY_OK;
+    if (is_asked && o->input[0] != data->channels)
+        return CVY_FAIL(CVY_ERR_USAGE, "--input %lldx%lldx%lld: the images of '%s' have %lld channels",
+                        LL(o->input[0]), LL(o->input[1]), LL(o->input[2]), data->spec, LL(data->channels));
+    bool is_varied = data->height == 0 || data->width == 0;
+    bool is_open = !o->loader.crop[0] && !o->loader.resize;
+    if (is_asked || (is_varied && is_open)) {
+        o->loader.crop[0] = o->input[1];
+        o->loader.crop[1] = o->input[2];
+    }
+    struct cvy_transform *t = &task->transform;
+    cvy_loader_options plain = o->loader;
+    plain.augment = false;
+    CVY_TRY(cvy_transform_plan(task->val, &plain, t));
+    memcpy(o->input, (int64_t[3]){t->channels, t->height, t->width}, sizeof o->input);
+    return CVY_OK;
+}
+
+static cvy_status settle_classes(struct cvy_task *task) {
+    struct cvy_task_options *o = &task->options;
+    const struct cvy_dataset *data = task->train ? task->train : task->val;
+    int64_t n = data ? data->n_classes : 0;
+    if (o->num_classes && o->num_classes < n)
+        return CVY_FAIL(CVY_ERR_USAGE, "--num-classes %lld: the data '%s' have %lld classes; give at least that",
+                        LL(o->num_classes), data->spec, LL(n));
+    if (!o->num_classes)
+        o->num_classes = n ? n : task->model->num_classes;
+    return CVY_OK;
+}
+
+static cvy_status settle_batch(struct cvy_task *task) {
+    struct cvy_task_options *o = &task->options;
+    if (task->train && o->loader.batch_size > task->train->n)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--batch-size %lld: the training set '%s' has only %lld images; give at most that",
+                        LL(o->loader.batch_size), task->train->spec, LL(task->train->n));
+    if (task->val && !task->train && o->loader.batch_size > task->val->n)
+        o->loader.batch_size = task->val->n;
+    o->plan.batch_size = o->loader.batch_size;
+    return CVY_OK;
+}
+
+static cvy_status open_loaders(struct cvy_task *task) {
+    cvy_loader_options options = task->options.loader;
+    if (task->train) {
+        options.augment = true;
+        CVY_TRY(cvy_loader_new(task->train, &options, &task->train_loader));
+        int64_t c, h, w;
+        cvy_loader_shape(task->train_loader, &c, &h, &w);
+        const int64_t *want = task->options.input;
+        if (c != want[0] || h != want[1] || w != want[2])
+            return CVY_FAIL(CVY_ERR_DATA,
+                            "'%s': training images are %lldx%lldx%lld, those for validation %lldx%lldx%lld",
+                            task->train->spec, LL(c), LL(h), LL(w), LL(want[0]), LL(want[1]), LL(want[2]));
+    }
+    options.augment = false;
+    options.shuffle = false;
+    return task->val ? cvy_loader_new(task->val, &options, &task->val_loader) : CVY_OK;
+}
+
+static cvy_status build(const struct cvy_task *task, cvy_graph *graph) {
+    const struct cvy_task_options *o = &task->options;
+    cvy_value images = cvy_input(graph, "images", o->input[0], o->input[1], o->input[2]);
+    cvy_value logits = cvy_model(graph, o->model, images, o->num_classes);
+    cvy_output(graph, "logits", logits);
+    if (o->kind != CVY_TASK_PREDICT) {
+        cvy_value labels = cvy_labels(graph);
+        cvy_output(graph, "loss", cvy_cross_entropy(graph, logits, labels, o->label_smoothing));
+    }
+    return cvy_graph_status(graph);
+}
+
+static cvy_status make_plan(struct cvy_task *task) {
+    cvy_graph *graph = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(cvy_graph_new(&graph));
+    CVY_TRY_OUT(build(task, graph));
+    CVY_TRY_OUT(cvy_plan_new(graph, &task->options.plan, &task->plan));
+out:
+    cvy_graph_free(graph);
+    return status;
+}
+
+cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *options, cvy_dataset *images) {
+    task->options = *options;
+    task->val = images;
+    CVY_TRY(find_model(task));
+    CVY_TRY(open_data(task));
+    CVY_TRY(settle_input(task));
+    CVY_TRY(settle_classes(task));
+    CVY_TRY(settle_batch(task));
+    CVY_TRY(open_loaders(task));
+    return make_plan(task);
+}
+
+cvy_status cvy_task_start(struct cvy_task *task) { return cvy_session_new(task->plan, &task->session); }
+
+void cvy_task_free(struct cvy_task *task) {
+    cvy_session_free(task->session);
+    cvy_plan_free(task->plan);
+    cvy_loader_free(task->train_loader);
+    cvy_loader_free(task->val_loader);
+    cvy_dataset_free(task->train);
+    cvy_dataset_free(task->val);
+    *task = (struct cvy_task){0};
+}

@@ -1,0 +1,47 @@
+/* An image-classification task: data sets, loaders, network, plan and session put together as `train`, `eval`,
+   `predict` and `explain` need them. What the options leave open is settled here, from the data first, then from
+   the model; task->options says what was settled. */
+#ifndef CVY_ENGINE_TASK_H
+#define CVY_ENGINE_TASK_H
+
+#include "data/transform.h"
+#include "engine/state.h"
+#include "models/models.h"
+
+enum cvy_task_kind {
+    CVY_TASK_TRAIN,   /* data with labels, both splits; plan.optimizer is set */
+    CVY_TASK_EVAL,    /* data with labels, the validation split */
+    CVY_TASK_PREDICT, /* images, or nothing but a shape */
+};
+
+struct cvy_task_options {
+    enum cvy_task_kind kind;
+    const char *model;
+    int64_t num_classes;       /* 0: the data's, else the model's */
+    int64_t input[3];          /* C,H,W; 0: the data's, else the model's */
+    double label_smoothing;
+    const char *data;          /* a data spec; NULL: none, the plan alone is wanted */
+    cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */
+    cvy_plan_options plan;     /* its batch_size is taken from loader */
+};
+
+struct cvy_task {
+    struct cvy_task_options options; /* settled; its texts belong to the caller */
+    const struct cvy_model *model;
+    cvy_dataset *train, *val; /* train: only when training; val: also what predict reads */
+    cvy_loader *train_loader, *val_loader;
+    struct cvy_transform transform; /* of evaluation */
+    cvy_plan *plan;
+    cvy_session *session;
+};
+
+/* Opens the data, settles the options, plans the network. `images` (may be NULL) is a data set to be used
+   instead of options->data; the task owns it, also on failure. `task` is zero-initialised; release it with
+   cvy_task_free also on failure. Refuses what does not fit: a batch larger than the training set, classes,
+   channels, a model that is no classifier. Local. */
+cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *options, cvy_dataset *images);
+/* Opens the session of the plan. Collective. */
+cvy_status cvy_task_start(struct cvy_task *task);
+void cvy_task_free(struct cvy_task *task);
+
+#endif
