@@ -115,7 +115,7 @@ cvy_status cvy_attrs_check(const struct cvy_op *op, const void *attrs) {
 }
 
 static cvy_status fail_unknown(const struct cvy_op *op, const char *name) {
-    const char *names[64];
+    const char *names[64] = {0};
     int n = op->n_attrs < 64 ? op->n_attrs : 64;
     for (int i = 0; i < n; i++)
         names[i] = op->attrs[i].name;

@@ -31,8 +31,9 @@ static cvy_status check_name(const char *name) {
     if (*name == '\0' || strcmp(name, "-") == 0)
         return CVY_FAIL(CVY_ERR_USAGE, "a tensor needs a name, and \"%s\" is none; give its layer one", name);
     for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c <= ' ' || *c == 127 || strchr("@,();", *c))
-            return CVY_FAIL(CVY_ERR_USAGE, "the name \"%.200s\" has a blank, @ , ( ) or ; in it; choose another", name);
+        if ((unsigned char)*c <= ' ' || *c == 127 || strchr("@,;=()[]", *c))
+            return CVY_FAIL(CVY_ERR_USAGE, "the name \"%.200s\" has a blank or one of @ , ; = ( ) [ ] in it; take it out",
+                            name);
     }
     return CVY_OK;
 }

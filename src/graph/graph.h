@@ -27,7 +27,7 @@ struct cvy_init {
 struct cvy_layout; /* opaque: made and understood by one backend; NULL = plain row-major */
 
 struct cvy_value_info {
-    const char *name; /* unique in the graph; no blanks, no @ , ( ) ; and not "-": the text form needs those */
+    const char *name; /* unique in the graph; no blanks, none of @ , ; = ( ) [ ], and not "-": the text needs those */
     struct cvy_desc desc;
     enum cvy_value_kind kind;
     int32_t node;     /* the producer, or -1 */

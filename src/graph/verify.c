@@ -31,6 +31,11 @@ static cvy_status verify_batch(const struct cvy_graph *g, const struct cvy_value
     return CVY_OK;
 }
 
+/* Phases run in their order, but what REFRESH makes stays until the next update, for all phases to read. */
+static bool is_readable(enum cvy_phase producer, enum cvy_phase reader) {
+    return producer == CVY_PHASE_REFRESH || producer <= reader;
+}
+
 /* Operands exist, are older, come from no later phase, and lie in memory that still holds them. */
 static cvy_status verify_operands(const struct cvy_graph *g, size_t n, const cvy_value *overwritten_by) {
     const struct cvy_node *node = &g->nodes.data[n];
@@ -42,7 +47,7 @@ static cvy_status verify_operands(const struct cvy_graph *g, size_t n, const cvy
         const struct cvy_value_info *in = cvy_graph_value(g, node->in[i]);
         if (in->node >= (int32_t)n)
             return BROKEN("%s reads %s before it is made", node->name, in->name);
-        if (in->node >= 0 && g->nodes.data[in->node].phase > node->phase)
+        if (in->node >= 0 && !is_readable(g->nodes.data[in->node].phase, node->phase))
             return BROKEN("%s reads %s, which is made in a later phase", node->name, in->name);
         if (overwritten_by[node->in[i]] != CVY_NONE)
             return BROKEN("%s reads %s, whose memory holds %s by then", node->name, in->name,
