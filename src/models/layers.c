@@ -3,13 +3,13 @@
    Invariant: a call on a graph that has an error does nothing and returns CVY_NONE. */
 #include "models/layers.h"
 
-#include <assert.h>
+#include "ops/batch_norm.h"
+#include "ops/cross_entropy.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { BATCH_NORM_STATS = 3 }; /* its outputs: y, mean, var, stats, … */
 
 static const struct cvy_init ZERO = {CVY_INIT_ZERO, 0}, ONE = {CVY_INIT_ONE, 0};
 
@@ -169,27 +169,17 @@ static void add_statistics_update(struct cvy_graph *g, const char *name, const c
                                   double momentum) {
     if (g->error.code != CVY_OK)
         return;
-    const struct cvy_op *op = cvy_op_find("batch_norm_update");
-    assert(op);
-    void *attrs = NULL;
-    char text[64];
-    snprintf(text, sizeof text, "momentum=%.17g", momentum);
-    cvy_status status = cvy_pool_alloc(&g->pool, op->attrs_size, &attrs);
-    if (status == CVY_OK) {
-        cvy_attrs_default(op, attrs);
-        status = cvy_attrs_parse(op, text, attrs);
-    }
-    if (status == CVY_OK) {
-        const struct cvy_node_spec spec = {.op = op,
-                                           .name = name,
-                                           .attrs = attrs,
-                                           .in = in,
-                                           .n_in = 4,
-                                           .phase = CVY_PHASE_UPDATE,
-                                           .stage = g->stage};
-        status = cvy_graph_add_node(g, &spec, NULL);
-    }
-    cvy_builder_result(g, status, CVY_NONE);
+    struct cvy_batch_norm_attrs attrs;
+    const struct cvy_node_spec spec = {.op = cvy_op_find("batch_norm_update"),
+                                       .name = name,
+                                       .attrs = &attrs,
+                                       .in = in,
+                                       .n_in = 4,
+                                       .phase = CVY_PHASE_UPDATE,
+                                       .stage = g->stage};
+    cvy_attrs_default(spec.op, &attrs);
+    attrs.momentum = momentum;
+    cvy_builder_result(g, cvy_graph_add_node(g, &spec, NULL), CVY_NONE);
 }
 
 cvy_value cvy_batch_norm(cvy_graph *g, cvy_value x, const cvy_batch_norm_args *args) {
@@ -209,8 +199,8 @@ cvy_value cvy_batch_norm(cvy_graph *g, cvy_value x, const cvy_batch_norm_args *a
     double momentum = args->momentum == 0 ? 0.1 : args->momentum;
     cvy_value y = apply(g, "batch_norm", name, in, 5, "eps=%.17g momentum=%.17g",
                         args->eps == 0 ? 1e-5 : args->eps, momentum);
-    add_statistics_update(g, name, (cvy_value[]){in[3], in[4], n_batches, sibling(g, y, BATCH_NORM_STATS)},
-                          momentum);
+    add_statistics_update(
+        g, name, (cvy_value[]){in[3], in[4], n_batches, sibling(g, y, CVY_BATCH_NORM_STATS)}, momentum);
     return y;
 }
 
@@ -236,20 +226,23 @@ cvy_value cvy_avg_pool(cvy_graph *g, cvy_value x, const cvy_pool_args *args) {
 }
 
 cvy_value cvy_adaptive_avg_pool(cvy_graph *g, cvy_value x, int64_t height, int64_t width) {
-    return apply(g, "adaptive_avg_pool", NULL, &x, 1, "output=%" PRId64 "x%" PRId64, height, width);
+    return apply(g, "adaptive_avg_pool", "adaptive_avg_pool", &x, 1, "output=%" PRId64 "x%" PRId64, height,
+                 width);
 }
 
-cvy_value cvy_relu(cvy_graph *g, cvy_value x) { return cvy_apply(g, "relu", NULL, &x, 1, NULL); }
+/* Operators of one input and no attributes are layers of the same name. */
+static cvy_value unary(struct cvy_graph *g, const char *op, cvy_value x) {
+    return cvy_apply(g, op, op, &x, 1, NULL);
+}
+
+cvy_value cvy_relu(cvy_graph *g, cvy_value x) { return unary(g, "relu", x); }
+cvy_value cvy_flatten(cvy_graph *g, cvy_value x) { return unary(g, "flatten", x); }
+cvy_value cvy_softmax(cvy_graph *g, cvy_value x) { return unary(g, "softmax", x); }
+cvy_value cvy_mean(cvy_graph *g, cvy_value x) { return unary(g, "mean", x); }
 
 cvy_value cvy_add(cvy_graph *g, cvy_value a, cvy_value b) {
-    return cvy_apply(g, "add", NULL, (cvy_value[]){a, b}, 2, NULL);
+    return cvy_apply(g, "add", "add", (cvy_value[]){a, b}, 2, NULL);
 }
-
-cvy_value cvy_flatten(cvy_graph *g, cvy_value x) { return cvy_apply(g, "flatten", NULL, &x, 1, NULL); }
-
-cvy_value cvy_softmax(cvy_graph *g, cvy_value x) { return cvy_apply(g, "softmax", NULL, &x, 1, NULL); }
-
-cvy_value cvy_mean(cvy_graph *g, cvy_value x) { return cvy_apply(g, "mean", NULL, &x, 1, NULL); }
 
 /* The generator's counters {seed, step, first image of the shard} come from the host. */
 cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
@@ -258,7 +251,8 @@ cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
     if (g->error.code != CVY_OK ||
         cvy_builder_result(g, cvy_graph_host_input(g, "rng", &counters, false, &in[1]), in[1]) == CVY_NONE)
         return CVY_NONE;
-    return apply(g, "dropout", NULL, in, 2, "p=%.17g", p);
+    /* the id that the node is about to get keys its numbers */
+    return apply(g, "dropout", "dropout", in, 2, "p=%.17g id=%" PRIu32, p, g->next_id);
 }
 
 /* ---- losses -------------------------------------------------------------------------------------- */
@@ -274,18 +268,18 @@ static cvy_value divisor(struct cvy_graph *g) {
 }
 
 cvy_value cvy_batch_mean(cvy_graph *g, cvy_value x) {
-    return cvy_apply(g, "batch_mean", NULL, (cvy_value[]){x, divisor(g)}, 2, NULL);
+    return cvy_apply(g, "batch_mean", "batch_mean", (cvy_value[]){x, divisor(g)}, 2, NULL);
 }
 
 cvy_value cvy_cross_entropy(cvy_graph *g, cvy_value logits, cvy_value labels, double label_smoothing) {
-    cvy_value loss = apply(g, "cross_entropy", NULL, (cvy_value[]){logits, labels, divisor(g)}, 3,
+    cvy_value loss = apply(g, "cross_entropy", "cross_entropy", (cvy_value[]){logits, labels, divisor(g)}, 3,
                            "label_smoothing=%.17g", label_smoothing);
-    cvy_value ranks = cvy_apply(g, "accuracy", NULL, (cvy_value[]){logits, labels}, 2, NULL);
+    cvy_value ranks = cvy_apply(g, "accuracy", "accuracy", (cvy_value[]){logits, labels}, 2, NULL);
     if (ranks == CVY_NONE)
         return CVY_NONE;
     cvy_output(g, "loss", loss);
-    cvy_output(g, "losses", sibling(g, loss, 1));
+    cvy_output(g, "losses", sibling(g, loss, CVY_CROSS_ENTROPY_LOSSES));
     cvy_output(g, "ranks", ranks);
-    cvy_output(g, "hits", sibling(g, ranks, 1));
+    cvy_output(g, "hits", sibling(g, ranks, CVY_ACCURACY_HITS));
     return loss;
 }

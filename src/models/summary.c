@@ -23,8 +23,7 @@ static cvy_status count_node(const struct cvy_graph *g, const struct cvy_node *n
     struct cvy_infer call = {
         .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
     for (int i = 0; i < node->n_in; i++) {
-        if (node->in[i] != CVY_NONE)
-            in[i] = cvy_graph_value(g, node->in[i])->desc;
+        in[i] = node->in[i] == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, node->in[i])->desc;
     }
     for (int i = 0; i < node->n_out; i++) {
         call.out[i] = cvy_graph_value(g, node->out[i])->desc;
