@@ -143,6 +143,8 @@ typedef enum { CVY_SPLIT_TRAIN, CVY_SPLIT_VAL } cvy_split;
 
 /* Opens one split of a data spec: digits, tensors:FILE, synthetic:CxHxW,classes=K,images=N, folder:DIR. Local. */
 CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out);
+/* n image files without labels, in this order: what `convoy predict IMAGE…` reads. Local. */
+CVY_API cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out);
 CVY_API void cvy_dataset_free(cvy_dataset *dataset);
 CVY_API int64_t cvy_dataset_size(const cvy_dataset *dataset);
 CVY_API int64_t cvy_dataset_classes(const cvy_dataset *dataset);

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/status.h"
 
+#include <stdbool.h>
+
 /* A decoded image, rows of interleaved or planar channels. */
 struct cvy_image {
     int64_t channels, height, width;
@@ -13,8 +15,10 @@ struct cvy_image {
     void *pixels;          /* owned by the struct; capacity grows and is reused across calls */
     size_t capacity;
 };
-cvy_status cvy_image_reserve(struct cvy_image *image); /* for the present shape */
-void cvy_image_free(struct cvy_image *image);
+/* Gives the image a shape and room for it; the old pixels are lost. CVY_ERR_DATA: negative size, or overflow. */
+cvy_status cvy_image_reshape(struct cvy_image *image, int64_t channels, int64_t height, int64_t width,
+                             cvy_dtype dtype, cvy_image_order order);
+void cvy_image_free(struct cvy_image *image); /* the pixels; the struct is the caller's */
 
 struct cvy_format;
 
@@ -24,7 +28,10 @@ struct cvy_dataset { /* the head of every format's own struct */
     cvy_split split;
     int64_t n, n_classes;
     char **class_names;    /* n_classes, owned */
-    int64_t channels, height, width; /* 0 when they vary */
+    bool is_unlabelled;    /* nothing but images: n_classes is 0, label is never called */
+    int64_t channels, height, width; /* height and width 0 when they vary */
+    cvy_dtype dtype;       /* of every image: CVY_U8 or CVY_F32 */
+    cvy_image_order order;
     const char *preset;    /* what suits it: "none", "cifar" */
     float mean[4], std[4]; /* what suits it; std 0: not said */
 };
@@ -32,14 +39,23 @@ struct cvy_dataset { /* the head of every format's own struct */
 struct cvy_format {
     const char *prefix;    /* "folder" for folder:DIR; "digits" */
     const char *help;      /* "folder:DIR   class folders, with train/ and val/ or test/ below if there" */
-    /* `argument` is what stands behind the colon ("" when nothing does). */
+    /* `argument` is what stands behind the colon ("" when nothing does). Fills the head but for format, spec
+       and split, which the caller sets. */
     cvy_status (*open)(const char *argument, cvy_split split, const cvy_log_sink *log, struct cvy_dataset **out);
+    /* Everything but spec and class_names, which cvy_dataset_free releases before. */
     void (*free)(struct cvy_dataset *dataset);
     /* Reads sample i; thread-safe (a worker's own `image`). CVY_ERR_DATA names the file and the reason. */
     cvy_status (*read)(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
     cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
+    /* The file that holds sample i alone, for messages. NULL: there is none. */
+    const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
 };
 
-const struct cvy_format *const *cvy_format_table(size_t *n);
+const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
+
+/* For formats: class names "0", "1", … for n classes; sets n_classes. */
+cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n);
+/* For formats: frees spec and class_names, as after a failed open. */
+void cvy_dataset_clear(struct cvy_dataset *dataset);
 
 #endif

@@ -1,0 +1,140 @@
+/* Data sets by spec, "PREFIX:ARGUMENT": finds the format of formats.def and hands out what all formats share.
+   Invariant: a data set that was given out has its format, spec, split and, unless unlabelled, class names. */
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CVY_FORMAT(name) extern const struct cvy_format cvy_format_##name;
+#include "data/formats.def"
+#undef CVY_FORMAT
+
+static const struct cvy_format *const table[] = {
+#define CVY_FORMAT(name) &cvy_format_##name,
+#include "data/formats.def"
+#undef CVY_FORMAT
+};
+
+enum { N_FORMATS = sizeof table / sizeof *table };
+
+const struct cvy_format *const *cvy_format_table(size_t *n)
+{
+    *n = N_FORMATS;
+    return table;
+}
+
+/* Says what would have been right: the nearest prefix, or folder: when it looks like a path. */
+static cvy_status fail_unknown(const char *spec, const char *prefix)
+{
+    const char *names[N_FORMATS];
+    struct cvy_text known = {0};
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        names[i] = table[i]->prefix;
+        cvy_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    }
+    char *list;
+    CVY_TRY(cvy_text_take(&known, &list));
+    const char *nearest = cvy_nearest(prefix, names, N_FORMATS);
+    cvy_status status;
+    if (nearest)
+        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s', did you mean '%s'? (known: %s)", spec,
+                          prefix, nearest, list);
+    else if (strchr(prefix, '/') || prefix[0] == '.')
+        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': no format is named, did you mean 'folder:%s'? (known: %s)",
+                          spec, spec, list);
+    else
+        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s' (known: %s)", spec, prefix, list);
+    free(list);
+    return status;
+}
+
+static cvy_status open_spec(const char *spec, const char *prefix, const char *argument, cvy_split split,
+                            const cvy_log_sink *log, struct cvy_dataset **out)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (strcmp(prefix, table[i]->prefix) != 0)
+            continue;
+        CVY_TRY(table[i]->open(argument, split, log, out));
+        (*out)->format = table[i];
+        return CVY_OK;
+    }
+    return fail_unknown(spec, prefix);
+}
+
+cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out)
+{
+    const cvy_log_sink silent = {0};
+    struct cvy_dataset *dataset = NULL;
+    char *copy = strdup(spec), *prefix = strdup(spec);
+    cvy_status status;
+    if (!copy || !prefix) {
+        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for '%s'", spec);
+        goto out;
+    }
+    char *colon = strchr(prefix, ':');
+    if (colon)
+        *colon = '\0';
+    CVY_TRY_OUT(open_spec(spec, prefix, colon ? colon + 1 : "", split, log ? log : &silent, &dataset));
+    dataset->spec = copy;
+    dataset->split = split;
+    copy = NULL;
+    *out = dataset;
+out:
+    free(copy);
+    free(prefix);
+    return status;
+}
+
+void cvy_dataset_clear(struct cvy_dataset *dataset)
+{
+    for (int64_t k = 0; dataset->class_names && k < dataset->n_classes; k++)
+        free(dataset->class_names[k]);
+    free(dataset->class_names);
+    free(dataset->spec);
+    dataset->class_names = NULL;
+    dataset->spec = NULL;
+}
+
+void cvy_dataset_free(cvy_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    cvy_dataset_clear(dataset);
+    dataset->format->free(dataset);
+}
+
+cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n)
+{
+    CVY_TRY(CVY_ALLOC(dataset->class_names, (size_t)n));
+    dataset->n_classes = n;
+    for (int64_t k = 0; k < n; k++) {
+        struct cvy_text name = {0};
+        cvy_text_printf(&name, "%lld", (long long)k);
+        CVY_TRY(cvy_text_take(&name, &dataset->class_names[k]));
+    }
+    return CVY_OK;
+}
+
+int64_t cvy_dataset_size(const cvy_dataset *dataset)
+{
+    return dataset->n;
+}
+
+int64_t cvy_dataset_classes(const cvy_dataset *dataset)
+{
+    return dataset->n_classes;
+}
+
+const char *cvy_dataset_class_name(const cvy_dataset *dataset, int64_t k)
+{
+    return k >= 0 && k < dataset->n_classes ? dataset->class_names[k] : NULL;
+}
+
+void cvy_dataset_image_size(const cvy_dataset *dataset, int64_t *channels, int64_t *height, int64_t *width)
+{
+    *channels = dataset->channels;
+    *height = dataset->height;
+    *width = dataset->width;
+}

@@ -1,0 +1,87 @@
+/* Sets of image files. Files are opened when they are read, never when the set is made. */
+#include "data/files.h"
+
+#include "data/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct cvy_file_set *set_of(const struct cvy_dataset *dataset)
+{
+    return (struct cvy_file_set *)dataset;
+}
+
+cvy_status cvy_file_set_new(struct cvy_file_set **out)
+{
+    CVY_TRY(CVY_ALLOC(*out, 1));
+    (*out)->head = (struct cvy_dataset){
+        .channels = 3,
+        .dtype = CVY_U8,
+        .order = CVY_NHWC,
+        .preset = "none",
+        .mean = {0.485f, 0.456f, 0.406f},
+        .std = {0.229f, 0.224f, 0.225f},
+    };
+    return CVY_OK;
+}
+
+void cvy_file_set_free(struct cvy_dataset *dataset)
+{
+    struct cvy_file_set *set = set_of(dataset);
+    cvy_vec_free(&set->samples);
+    cvy_pool_free(&set->pool);
+    free(set);
+}
+
+cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image)
+{
+    CVY_TRY(cvy_decode_file(set_of(dataset)->samples.data[i].path, image));
+    return CVY_OK;
+}
+
+cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out)
+{
+    *out = set_of(dataset)->samples.data[i].label;
+    return CVY_OK;
+}
+
+const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i)
+{
+    return set_of(dataset)->samples.data[i].path;
+}
+
+static const struct cvy_format files_format = { /* no spec leads here, so it is in no table */
+    .prefix = "files",
+    .help = "files   a list of image files, without labels",
+    .free = cvy_file_set_free,
+    .read = cvy_file_set_read,
+    .path = cvy_file_set_path,
+};
+
+cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out)
+{
+    struct cvy_file_set *set;
+    cvy_status status;
+    if (n < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "no image files are given");
+    CVY_TRY(cvy_file_set_new(&set));
+    set->head.format = &files_format;
+    set->head.is_unlabelled = true;
+    set->head.split = CVY_SPLIT_VAL;
+    set->head.n = n;
+    set->head.spec = strdup("files");
+    if (!set->head.spec) {
+        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for a data set");
+        goto out;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        char *path;
+        CVY_TRY_OUT(cvy_pool_strdup(&set->pool, paths[i], &path));
+        CVY_TRY_OUT(cvy_vec_push(&set->samples, (struct cvy_file_sample){.path = path}));
+    }
+    *out = &set->head;
+    return CVY_OK;
+out:
+    cvy_dataset_free(&set->head);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* Samples that are image files, one each: what folder:DIR and cvy_dataset_open_files make. */
+#ifndef CVY_DATA_FILES_H
+#define CVY_DATA_FILES_H
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "data/data.h"
+
+struct cvy_file_sample {
+    const char *path; /* in `pool` */
+    int64_t label;
+};
+
+struct cvy_file_set {
+    struct cvy_dataset head;
+    CVY_VEC(struct cvy_file_sample) samples;
+    struct cvy_pool pool;
+};
+
+/* An empty set of RGB images of any size, normalised as torchvision's ImageNet models expect. */
+cvy_status cvy_file_set_new(struct cvy_file_set **out);
+
+/* The slots of struct cvy_format. */
+void cvy_file_set_free(struct cvy_dataset *dataset);
+cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
+cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
+const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i);
+
+#endif
