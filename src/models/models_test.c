@@ -184,8 +184,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters_and_flops), cmocka_unit_test(test_summary_of_activations),
-        cmocka_unit_test(test_names_of_resnet18),    cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_parameters_and_flops),  cmocka_unit_test(test_summary_of_activations),
+        cmocka_unit_test(test_names_of_resnet18),     cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_initial_distributions), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+"""Holds build/convoy against PyTorch (Debian's python3-torch), live, on fresh random weights and images:
+
+  logits      `convoy predict` in evaluation mode
+  gradients   one SGD step of `convoy train` at lr 1 without momentum or decay: weights before minus after
+  weights     20 steps of `convoy train` at lr 0.02, momentum 0.9, weight decay 5e-4
+
+The truth is PyTorch in float64; its own float32 error stands beside. ||g|| is the norm over all parameters. Prints a
+table of what is asked and what was measured; exits with 1 when something misses.
+
+  tools/compare_torch.py [--convoy build/convoy] [--model resnet18_cifar] [--batch-size 16] [--seed N] [-- FLAGS]
+
+FLAGS go to both subcommands of convoy, as in `-- --backend reference`.
+"""
+
+import argparse
+import copy
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import torch
+from torch import nn
+
+import safetensors_file
+import torch_models
+
+N_STEPS = 20
+
+
+def make_net(model):
+    net = getattr(torch_models, model)(num_classes=10)
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):  # as after some training, so that a mistake in them would show
+            nn.init.normal_(m.running_mean, 0, 0.2)
+            nn.init.uniform_(m.running_var, 0.5, 1.5)
+    return net
+
+
+def sgd(net, images, labels, batch_size, lr, momentum, weight_decay):
+    net = copy.deepcopy(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr, momentum=momentum, weight_decay=weight_decay)
+    for x, y in zip(images.to(net.conv1.weight.dtype).split(batch_size), labels.split(batch_size)):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    return net
+
+
+def parameters(net):
+    return {name: p.detach().double() for name, p in net.named_parameters()}
+
+
+def distance(a, b):
+    """||a - b|| / ||b|| over all tensors of b together."""
+    square = sum(((a[k].double() - b[k]) ** 2).sum() for k in b)
+    return (square / sum((b[k] ** 2).sum() for k in b)).sqrt().item()
+
+
+class Convoy:
+    def __init__(self, options, folder, net):
+        self.options, self.folder = options, folder
+        self.weights = folder / "weights.safetensors"
+        safetensors_file.save(self.weights, net.state_dict())
+
+    def run(self, *arguments):
+        command = [self.options.convoy, *map(str, arguments), "--model", self.options.model, *self.options.flags]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stderr}exit code {done.returncode}")
+
+    def predict(self, images):
+        x, y = self.folder / "x.safetensors", self.folder / "y.safetensors"
+        safetensors_file.save(x, {"images": images})
+        self.run("predict", "--num-classes", 10, "--weights", self.weights, "--input", x, "--output", y)
+        return safetensors_file.load(y)["logits"]
+
+    def train(self, images, labels, lr, momentum, weight_decay):
+        data, out = self.folder / "data.safetensors", self.folder / "out"
+        safetensors_file.save(data, {"images": images, "labels": labels})
+        self.run("train", "--data", f"tensors:{data}", "--weights", self.weights, "--preset", "none", "--no-shuffle",
+                 "--epochs", 1, "--batch-size", self.options.batch_size, "--lr", lr, "--momentum", momentum,
+                 "--wd", weight_decay, "--lr-scheduler", "constant", "--output-dir", out)
+        return safetensors_file.load(out / "last" / "model.safetensors")
+
+
+class Table:
+    def __init__(self):
+        self.is_good = True
+        print(f"{'':44} {'asked':>10} {'measured':>10} {'PyTorch fp32':>13}")
+
+    def row(self, what, asked, measured, own):
+        good = measured <= asked  # false for nan
+        self.is_good &= good
+        print(f"{what:44} {asked:10.1e} {measured:10.1e} {own:13.1e}{'' if good else '   MISSED'}", flush=True)
+
+
+def compare_logits(table, convoy, net, images):
+    with torch.no_grad():
+        exact = {"": copy.deepcopy(net).double().eval()(images.double())}
+        own = {"": copy.deepcopy(net).eval()(images)}
+    table.row("logits", 1e-4, distance({"": convoy.predict(images)}, exact), distance(own, exact))
+
+
+def compare_gradients(table, convoy, net, images, labels):
+    """Distances in units of each parameter's allowance, max(1e-4 ||b||, 3 x own error) + 1e-6 ||g||."""
+    step = len(images), 1, 0, 0
+    before = parameters(net)
+    exact, own = ({k: before[k] - p for k, p in parameters(sgd(n, images, labels, *step)).items()}
+                  for n in (copy.deepcopy(net).double(), net))
+    after = convoy.train(images, labels, *step[1:])
+    total = sum((g ** 2).sum() for g in exact.values()).sqrt()
+    worst = ("", 0.0, 0.0)
+    for k, b in exact.items():
+        error, own_error = (before[k] - after[k].double() - b).norm(), (own[k] - b).norm()
+        allowed = max(1e-4 * b.norm(), 3 * own_error) + 1e-6 * total
+        ratio = (error / allowed).item()
+        if not ratio <= worst[1]:
+            worst = (k, ratio, (own_error / allowed).item())
+    table.row(f"gradients, worst / allowed: {worst[0]}", 1.0, worst[1], worst[2])
+    mine = {k: before[k] - after[k].double() for k in exact}
+    table.row("gradients, all together", 1e-4, distance(mine, exact), distance(own, exact))
+
+
+def compare_training(table, convoy, net, images, labels, batch_size):
+    hyper = 0.02, 0.9, 5e-4
+    exact = parameters(sgd(copy.deepcopy(net).double(), images, labels, batch_size, *hyper))
+    own = parameters(sgd(net, images, labels, batch_size, *hyper))
+    after = convoy.train(images, labels, *hyper)
+    table.row(f"weights after {N_STEPS} steps, all together", 1e-3, distance(after, exact), distance(own, exact))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--convoy", default=str(pathlib.Path(__file__).parent.parent / "build" / "convoy"))
+    parser.add_argument("--model", default="resnet18_cifar", choices=["resnet18_cifar", "resnet20", "resnet18", "resnet50"])
+    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--size", type=int, default=32, help="height and width of the images")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("flags", nargs="*", help="after --: more flags for convoy")
+    options = parser.parse_args()
+    print(f"{options.model}, batch {options.batch_size} of 3x{options.size}x{options.size}, seed {options.seed}")
+
+    torch.manual_seed(options.seed)
+    net, n = make_net(options.model), options.batch_size * N_STEPS
+    images, labels = torch.randn(n, 3, options.size, options.size), torch.randint(0, 10, (n,))
+    labels[:10] = torch.arange(10)  # so that the data has all classes
+    with tempfile.TemporaryDirectory() as folder:
+        convoy, table = Convoy(options, pathlib.Path(folder), net), Table()
+        first = images[: options.batch_size], labels[: options.batch_size]
+        compare_logits(table, convoy, net, first[0])
+        compare_gradients(table, convoy, net, *first)
+        compare_training(table, convoy, net, images, labels, options.batch_size)
+    sys.exit(not table.is_good)
+
+
+main()
