@@ -5,88 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_variadic(const struct cvy_op *op) { return op->flags & CVY_OP_VARIADIC; }
-
-/* Groups of a variadic operator; 1 for any other. -1: the number of inputs does not fit. */
-static int count_groups(const struct cvy_op *op, int n_in) {
-    if (!is_variadic(op))
-        return n_in >= op->n_in_min && n_in <= op->n_in ? 1 : -1;
-    int n = n_in - op->n_lead_in;
-    return n > 0 && op->n_in > 0 && n % op->n_in == 0 ? n / op->n_in : -1;
-}
-
-/* Whether the operator allows input i (of all groups) to be absent. */
-static bool is_optional(const struct cvy_op *op, int i) {
-    if (is_variadic(op))
-        return i >= op->n_lead_in && (i - op->n_lead_in) % op->n_in >= op->n_in_min;
-    return i >= op->n_in_min;
-}
-
-static const char *input_name(const struct cvy_op *op, int i) {
-    if (is_variadic(op) && i >= op->n_lead_in)
-        i = op->n_lead_in + (i - op->n_lead_in) % op->n_in;
-    return op->in_names[i];
-}
-
 static cvy_status check_inputs(const struct cvy_graph *g, const struct cvy_node_spec *spec) {
     const struct cvy_op *op = spec->op;
-    if (count_groups(op, spec->n_in) < 0)
+    if (cvy_op_groups(op, spec->n_in) < 0)
         return CVY_FAIL(CVY_ERR_USAGE, "%s: operator %s takes %d to %d inputs%s, not %d", spec->name, op->name,
                         op->n_lead_in + op->n_in_min, op->n_lead_in + op->n_in,
-                        is_variadic(op) ? " or more groups of them" : "", spec->n_in);
+                        op->flags & CVY_OP_VARIADIC ? " or more groups of them" : "", spec->n_in);
     for (int i = 0; i < spec->n_in; i++) {
         cvy_value v = spec->in[i];
-        if (v == CVY_NONE && !is_optional(op, i))
+        if (v == CVY_NONE && !cvy_op_is_optional(op, i))
             return CVY_FAIL(CVY_ERR_USAGE, "%s: operator %s lacks its input \"%s\"", spec->name, op->name,
-                            input_name(op, i));
+                            cvy_op_in_name(op, i));
         if (v != CVY_NONE && (v < 0 || (size_t)v >= g->values.n))
             return CVY_FAIL(CVY_ERR_USAGE, "%s: input \"%s\" is not a value of this graph", spec->name,
-                            input_name(op, i));
+                            cvy_op_in_name(op, i));
     }
-    return CVY_OK;
-}
-
-static struct cvy_desc desc_of(const struct cvy_graph *g, cvy_value v) {
-    return v == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, v)->desc;
-}
-
-/* Describes the outputs of group k: the operator's own inference, or the aliased inputs. */
-static cvy_status infer_group(const struct cvy_graph *g, const struct cvy_node *node, int k, struct cvy_desc *in,
-                              struct cvy_desc *out) {
-    const struct cvy_op *op = node->op;
-    int n_lead = op->n_lead_in;
-    for (int i = 0; i < n_lead + op->n_in; i++)
-        in[i] = desc_of(g, node->in[i < n_lead ? i : i + k * op->n_in]);
-    if (!op->infer) {
-        for (int o = 0; o < op->n_out; o++) {
-            int i = cvy_op_aliased_input(op, o);
-            if (i < 0)
-                return CVY_FAIL(CVY_ERR_FAILED, "operator %s says nothing about its output \"%s\"", op->name,
-                                op->out_names[o]);
-            out[o] = in[i];
-        }
-        return CVY_OK;
-    }
-    struct cvy_infer call = {
-        .op = op, .attrs = node->attrs, .n_in = n_lead + op->n_in, .n_out = op->n_out, .in = in};
-    cvy_status status = op->infer(&call);
-    if (status != CVY_OK)
-        return cvy_fail_prefix(status, "%s: ", node->name);
-    memcpy(out, call.out, (size_t)op->n_out * sizeof *out);
     return CVY_OK;
 }
 
 cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out) {
-    const struct cvy_op *op = node->op;
     struct cvy_desc *in = NULL;
     cvy_status status = CVY_OK;
-    int n_groups = count_groups(op, node->n_in);
-    if (op->n_out > CVY_MAX_OUT || n_groups < 0)
-        return CVY_FAIL(CVY_ERR_FAILED, "%s: operator %s and its node do not fit", node->name, op->name);
-    CVY_TRY(CVY_ALLOC(in, (size_t)(op->n_lead_in + op->n_in)));
-    for (int k = 0; k < n_groups; k++)
-        CVY_TRY_OUT(infer_group(g, node, k, in, out + k * op->n_out));
-out:
+    CVY_TRY(CVY_ALLOC(in, (size_t)node->n_in));
+    for (int i = 0; i < node->n_in; i++)
+        in[i] = node->in[i] == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, node->in[i])->desc;
+    status = cvy_op_infer(node->op, node->attrs, node->n_in, in, out);
+    if (status != CVY_OK)
+        cvy_fail_prefix(status, "%s: ", node->name);
     free(in);
     return status;
 }
@@ -164,10 +109,10 @@ out:
 /* Memory of a node, filled from its spec; no outputs yet. */
 static cvy_status make_node(struct cvy_graph *g, const struct cvy_node_spec *spec, struct cvy_node *node) {
     const struct cvy_op *op = spec->op;
-    int n_in = is_variadic(op) ? spec->n_in : op->n_in;
+    int n_in = op->flags & CVY_OP_VARIADIC ? spec->n_in : op->n_in;
     *node = (struct cvy_node){.op = op, .name = spec->name, .n_in = n_in, .phase = spec->phase,
                               .stage = spec->stage, .bucket = -1, .id = spec->id};
-    node->n_out = count_groups(op, spec->n_in) * op->n_out;
+    node->n_out = cvy_op_groups(op, spec->n_in) * op->n_out;
     CVY_TRY(cvy_pool_alloc(&g->pool, (size_t)n_in * sizeof *node->in, (void **)&node->in));
     for (int i = 0; i < n_in; i++)
         node->in[i] = i < spec->n_in ? spec->in[i] : CVY_NONE;

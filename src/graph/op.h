@@ -131,8 +131,18 @@ struct cvy_op {
 const struct cvy_op *cvy_op_find(const char *name);   /* NULL when there is none */
 const struct cvy_op *const *cvy_op_table(size_t *n);
 
-/* The input of a node (counted over all groups) whose memory its output `out` may or must take; -1: none. */
+/* How many groups of inputs n_in inputs make: 1 unless variadic; -1 when the operator cannot take so many.
+   Only a non-variadic operator may be given fewer than all: optional ones at the end. */
+int cvy_op_groups(const struct cvy_op *op, int n_in);
+/* Of input i, counted over all groups: whether it may be absent, and what it is called. */
+bool cvy_op_is_optional(const struct cvy_op *op, int i);
+const char *cvy_op_in_name(const struct cvy_op *op, int i);
+/* The input (counted over all groups) whose memory output `out` may or must take; -1: none. */
 int cvy_op_aliased_input(const struct cvy_op *op, int out);
+/* Describes all outputs of a call with all its inputs (absent ones: CVY_DESC_ABSENT): `infer` once per group, with
+   the lead and that group; without `infer`, as the aliased inputs. */
+cvy_status cvy_op_infer(const struct cvy_op *op, const void *attrs, int n_in, const struct cvy_desc *in,
+                        struct cvy_desc *out);
 
 /* cost() or its default. */
 void cvy_op_cost(const struct cvy_infer *call, struct cvy_cost *out);
