@@ -41,7 +41,7 @@ static void print_output_name(const struct cvy_graph *g, const struct cvy_node *
                               struct cvy_text *out) {
     const struct cvy_op *op = node->op;
     int aliased = op->flags & CVY_OP_UPDATE ? cvy_op_aliased_input(op, o) : -1;
-    if (aliased >= 0) {
+    if (aliased >= 0 && node->in[aliased] != CVY_NONE) {
         cvy_text_printf(out, "%s+", cvy_graph_value(g, node->in[aliased])->name);
         return;
     }

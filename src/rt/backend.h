@@ -116,7 +116,8 @@ struct cvy_backend {
     /* Layouts. They are interned: equal layouts are equal pointers, owned by the device('s shared table),
        and equal across devices of one backend in one process. */
     size_t (*layout_bytes)(const struct cvy_layout *layout, const struct cvy_desc *desc); /* layout may be NULL */
-    void (*layout_print)(const struct cvy_layout *layout, struct cvy_text *out); /* no spaces; "plain" for NULL */
+    /* "plain" for NULL. No blanks and none of @ , ; = ( ) [ ]: the name stands in text forms. */
+    void (*layout_print)(const struct cvy_layout *layout, struct cvy_text *out);
     /* By the printed name, among those known to the device; NULL + false when unknown. */
     bool (*layout_find)(struct cvy_device *device, const char *name, const struct cvy_layout **out);
 
