@@ -10,9 +10,9 @@
 /* A decoded image, rows of interleaved or planar channels. */
 struct cvy_image {
     int64_t channels, height, width;
-    cvy_dtype dtype;       /* CVY_U8 or CVY_F32 */
+    cvy_dtype dtype; /* CVY_U8 or CVY_F32 */
     cvy_image_order order;
-    void *pixels;          /* owned by the struct; capacity grows and is reused across calls */
+    void *pixels; /* owned by the struct; capacity grows and is reused across calls */
     size_t capacity;
 };
 /* Gives the image a shape and room for it; the old pixels are lost. CVY_ERR_DATA: negative size, or overflow. */
@@ -27,21 +27,22 @@ struct cvy_dataset { /* the head of every format's own struct */
     char *spec;
     cvy_split split;
     int64_t n, n_classes;
-    char **class_names;    /* n_classes, owned */
-    bool is_unlabelled;    /* nothing but images: n_classes is 0, label is never called */
+    char **class_names;              /* n_classes, owned */
+    bool is_unlabelled;              /* nothing but images: n_classes is 0, label is never called */
     int64_t channels, height, width; /* height and width 0 when they vary */
-    cvy_dtype dtype;       /* of every image: CVY_U8 or CVY_F32 */
+    cvy_dtype dtype;                 /* of every image: CVY_U8 or CVY_F32 */
     cvy_image_order order;
     const char *preset;    /* what suits it: "none", "cifar" */
     float mean[4], std[4]; /* what suits it; std 0: not said */
 };
 
 struct cvy_format {
-    const char *prefix;    /* "folder" for folder:DIR; "digits" */
-    const char *help;      /* "folder:DIR   class folders, with train/ and val/ or test/ below if there" */
+    const char *prefix; /* "folder" for folder:DIR; "digits" */
+    const char *help;   /* "folder:DIR   class folders, with train/ and val/ or test/ below if there" */
     /* `argument` is what stands behind the colon ("" when nothing does). Fills the head but for format, spec
        and split, which the caller sets. */
-    cvy_status (*open)(const char *argument, cvy_split split, const cvy_log_sink *log, struct cvy_dataset **out);
+    cvy_status (*open)(const char *argument, cvy_split split, const cvy_log_sink *log,
+                       struct cvy_dataset **out);
     /* Everything but spec and class_names, which cvy_dataset_free releases before. */
     void (*free)(struct cvy_dataset *dataset);
     /* Reads sample i; thread-safe (a worker's own `image`). CVY_ERR_DATA names the file and the reason. */

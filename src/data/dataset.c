@@ -19,15 +19,13 @@ static const struct cvy_format *const table[] = {
 
 enum { N_FORMATS = sizeof table / sizeof *table };
 
-const struct cvy_format *const *cvy_format_table(size_t *n)
-{
+const struct cvy_format *const *cvy_format_table(size_t *n) {
     *n = N_FORMATS;
     return table;
 }
 
 /* Says what would have been right: the nearest prefix, or folder: when it looks like a path. */
-static cvy_status fail_unknown(const char *spec, const char *prefix)
-{
+static cvy_status fail_unknown(const char *spec, const char *prefix) {
     const char *names[N_FORMATS];
     struct cvy_text known = {0};
     for (size_t i = 0; i < N_FORMATS; i++) {
@@ -39,11 +37,12 @@ static cvy_status fail_unknown(const char *spec, const char *prefix)
     const char *nearest = cvy_nearest(prefix, names, N_FORMATS);
     cvy_status status;
     if (nearest)
-        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s', did you mean '%s'? (known: %s)", spec,
-                          prefix, nearest, list);
+        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s', did you mean '%s'? (known: %s)",
+                          spec, prefix, nearest, list);
     else if (strchr(prefix, '/') || prefix[0] == '.')
-        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': no format is named, did you mean 'folder:%s'? (known: %s)",
-                          spec, spec, list);
+        status =
+            CVY_FAIL(CVY_ERR_USAGE, "data '%s': no format is named, did you mean 'folder:%s'? (known: %s)",
+                     spec, spec, list);
     else
         status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s' (known: %s)", spec, prefix, list);
     free(list);
@@ -51,8 +50,7 @@ static cvy_status fail_unknown(const char *spec, const char *prefix)
 }
 
 static cvy_status open_spec(const char *spec, const char *prefix, const char *argument, cvy_split split,
-                            const cvy_log_sink *log, struct cvy_dataset **out)
-{
+                            const cvy_log_sink *log, struct cvy_dataset **out) {
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (strcmp(prefix, table[i]->prefix) != 0)
             continue;
@@ -63,8 +61,7 @@ static cvy_status open_spec(const char *spec, const char *prefix, const char *ar
     return fail_unknown(spec, prefix);
 }
 
-cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out)
-{
+cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out) {
     const cvy_log_sink silent = {0};
     struct cvy_dataset *dataset = NULL;
     char *copy = strdup(spec), *prefix = strdup(spec);
@@ -87,8 +84,7 @@ out:
     return status;
 }
 
-void cvy_dataset_clear(struct cvy_dataset *dataset)
-{
+void cvy_dataset_clear(struct cvy_dataset *dataset) {
     for (int64_t k = 0; dataset->class_names && k < dataset->n_classes; k++)
         free(dataset->class_names[k]);
     free(dataset->class_names);
@@ -97,16 +93,14 @@ void cvy_dataset_clear(struct cvy_dataset *dataset)
     dataset->spec = NULL;
 }
 
-void cvy_dataset_free(cvy_dataset *dataset)
-{
+void cvy_dataset_free(cvy_dataset *dataset) {
     if (!dataset)
         return;
     cvy_dataset_clear(dataset);
     dataset->format->free(dataset);
 }
 
-cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n)
-{
+cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n) {
     CVY_TRY(CVY_ALLOC(dataset->class_names, (size_t)n));
     dataset->n_classes = n;
     for (int64_t k = 0; k < n; k++) {
@@ -117,23 +111,15 @@ cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n)
     return CVY_OK;
 }
 
-int64_t cvy_dataset_size(const cvy_dataset *dataset)
-{
-    return dataset->n;
-}
+int64_t cvy_dataset_size(const cvy_dataset *dataset) { return dataset->n; }
 
-int64_t cvy_dataset_classes(const cvy_dataset *dataset)
-{
-    return dataset->n_classes;
-}
+int64_t cvy_dataset_classes(const cvy_dataset *dataset) { return dataset->n_classes; }
 
-const char *cvy_dataset_class_name(const cvy_dataset *dataset, int64_t k)
-{
+const char *cvy_dataset_class_name(const cvy_dataset *dataset, int64_t k) {
     return k >= 0 && k < dataset->n_classes ? dataset->class_names[k] : NULL;
 }
 
-void cvy_dataset_image_size(const cvy_dataset *dataset, int64_t *channels, int64_t *height, int64_t *width)
-{
+void cvy_dataset_image_size(const cvy_dataset *dataset, int64_t *channels, int64_t *height, int64_t *width) {
     *channels = dataset->channels;
     *height = dataset->height;
     *width = dataset->width;

@@ -28,8 +28,7 @@ static const struct codec codecs[] = {
     {"HEIF or AVIF", "ftyp", 4, 4, NULL},
 };
 
-static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes)
-{
+static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes) {
     enum { N_SHOWN = 16 };
     char shown[3 * N_SHOWN + 1] = "";
     size_t n = n_bytes < N_SHOWN ? n_bytes : N_SHOWN;
@@ -50,8 +49,7 @@ static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes)
                     (int)(3 * n - 1), shown);
 }
 
-cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image)
-{
+cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image) {
     for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
         const struct codec *codec = &codecs[i];
         if (n_bytes < codec->offset + codec->n_magic ||
@@ -65,8 +63,7 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, str
     return fail_unknown(bytes, n_bytes);
 }
 
-cvy_status cvy_decode_file(const char *path, struct cvy_image *image)
-{
+cvy_status cvy_decode_file(const char *path, struct cvy_image *image) {
     char *bytes;
     size_t n_bytes;
     CVY_TRY(cvy_read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes));
@@ -75,8 +72,7 @@ cvy_status cvy_decode_file(const char *path, struct cvy_image *image)
     return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", path);
 }
 
-cvy_status cvy_decode_reserve(int64_t width, int64_t height, int64_t max_pixels, struct cvy_image *image)
-{
+cvy_status cvy_decode_reserve(int64_t width, int64_t height, int64_t max_pixels, struct cvy_image *image) {
     if (width < 1 || height < 1 || width > max_pixels / height)
         return CVY_FAIL(CVY_ERR_DATA, "its header says %lldx%lld pixels, between 1 and %lld are allowed",
                         (long long)width, (long long)height, (long long)max_pixels);

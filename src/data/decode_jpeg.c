@@ -21,27 +21,21 @@ struct reader {
     char message[JMSG_LENGTH_MAX];
 };
 
-static _Noreturn void leave(struct reader *reader)
-{
+static _Noreturn void leave(struct reader *reader) {
     reader->errors.format_message((j_common_ptr)&reader->jpeg, reader->message);
     longjmp(reader->escape, 1);
 }
 
-static void on_error(j_common_ptr jpeg)
-{
-    leave(jpeg->client_data);
-}
+static void on_error(j_common_ptr jpeg) { leave(jpeg->client_data); }
 
 /* Warnings are level -1. A file that ends too early is an error, although libjpeg would fill it up with grey;
    oddities that lose no pixels pass, as they do in Pillow. */
-static void on_message(j_common_ptr jpeg, int level)
-{
+static void on_message(j_common_ptr jpeg, int level) {
     if (level < 0 && jpeg->err->msg_code == JWRN_JPEG_EOF)
         leave(jpeg->client_data);
 }
 
-static void on_progress(j_common_ptr common)
-{
+static void on_progress(j_common_ptr common) {
     struct reader *reader = common->client_data;
     if (reader->jpeg.input_scan_number <= MAX_SCANS)
         return;
@@ -50,16 +44,14 @@ static void on_progress(j_common_ptr common)
 }
 
 /* a b / 255, rounded, for bytes. */
-static unsigned scale_255(unsigned a, unsigned b)
-{
+static unsigned scale_255(unsigned a, unsigned b) {
     unsigned t = a * b + 128;
     return (t + (t >> 8)) >> 8;
 }
 
 /* Files hold CMYK inverted, as Adobe writes it: `ink` is 255 - C, 255 - M, 255 - Y, 255 - K.
    R = K' - C K' / 255 with K' = 255 - K, as Pillow has it. */
-static void cmyk_to_rgb(const JSAMPLE *ink, int64_t width, uint8_t *rgb)
-{
+static void cmyk_to_rgb(const JSAMPLE *ink, int64_t width, uint8_t *rgb) {
     for (int64_t x = 0; x < width; x++) {
         unsigned light = ink[4 * x + 3];
         for (int c = 0; c < 3; c++)
@@ -67,8 +59,7 @@ static void cmyk_to_rgb(const JSAMPLE *ink, int64_t width, uint8_t *rgb)
     }
 }
 
-static void read_rows(struct reader *reader, struct cvy_image *image)
-{
+static void read_rows(struct reader *reader, struct cvy_image *image) {
     j_decompress_ptr jpeg = &reader->jpeg;
     JSAMPARRAY ink = NULL;
     if (jpeg->out_color_space == JCS_CMYK)
@@ -85,8 +76,7 @@ static void read_rows(struct reader *reader, struct cvy_image *image)
 }
 
 static void read_image(struct reader *reader, const void *bytes, size_t n_bytes, int64_t max_pixels,
-                       struct cvy_image *image)
-{
+                       struct cvy_image *image) {
     j_decompress_ptr jpeg = &reader->jpeg;
     jpeg_create_decompress(jpeg);
     jpeg->progress = &reader->progress;
@@ -101,8 +91,7 @@ static void read_image(struct reader *reader, const void *bytes, size_t n_bytes,
     read_rows(reader, image);
 }
 
-cvy_status cvy_decode_jpeg(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image)
-{
+cvy_status cvy_decode_jpeg(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image) {
     struct reader reader = {.progress.progress_monitor = on_progress};
     reader.jpeg.err = jpeg_std_error(&reader.errors);
     reader.jpeg.client_data = &reader;

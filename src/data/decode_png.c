@@ -7,8 +7,7 @@
 enum { MAX_CHUNK_BYTES = 1 << 29, MAX_CACHE_BYTES = 1 << 25 }; /* the cache holds texts and colour profiles */
 
 static cvy_status read_image(spng_ctx *png, const void *bytes, size_t n_bytes, int64_t max_pixels,
-                             struct cvy_image *image)
-{
+                             struct cvy_image *image) {
     struct spng_ihdr header;
     spng_set_chunk_limits(png, MAX_CHUNK_BYTES, MAX_CACHE_BYTES);
     int error = spng_set_png_buffer(png, bytes, n_bytes);
@@ -24,8 +23,7 @@ static cvy_status read_image(spng_ctx *png, const void *bytes, size_t n_bytes, i
     return CVY_OK;
 }
 
-cvy_status cvy_decode_png(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image)
-{
+cvy_status cvy_decode_png(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image) {
     spng_ctx *png = spng_ctx_new(0);
     if (!png)
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for a PNG decoder");

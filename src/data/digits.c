@@ -8,25 +8,21 @@
 
 enum { SIDE = 8, N_PIXELS = SIDE * SIDE, N_VAL = 360, N_CLASSES = 10 };
 
-static const char images[][N_PIXELS + 2] = { /* letters, the label, NUL */
+static const char images[][N_PIXELS + 2] = {
+    /* letters, the label, NUL */
 #include "data/digits.inc"
 };
 
 enum { N_IMAGES = sizeof images / sizeof *images };
 
-static const char *image_of(const struct cvy_dataset *dataset, int64_t i)
-{
+static const char *image_of(const struct cvy_dataset *dataset, int64_t i) {
     return images[dataset->split == CVY_SPLIT_TRAIN ? i : N_IMAGES - N_VAL + i];
 }
 
-static void digits_free(struct cvy_dataset *dataset)
-{
-    free(dataset);
-}
+static void digits_free(struct cvy_dataset *dataset) { free(dataset); }
 
 static cvy_status digits_open(const char *argument, cvy_split split, const cvy_log_sink *log,
-                              struct cvy_dataset **out)
-{
+                              struct cvy_dataset **out) {
     (void)log;
     if (*argument)
         return CVY_FAIL(CVY_ERR_USAGE, "data 'digits:%s': the bundled set takes no argument, say 'digits'",
@@ -52,8 +48,7 @@ out:
     return status;
 }
 
-static cvy_status digits_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image)
-{
+static cvy_status digits_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
     CVY_TRY(cvy_image_reshape(image, 1, SIDE, SIDE, CVY_U8, CVY_NHWC));
     const char *letters = image_of(dataset, i);
     uint8_t *pixels = image->pixels;
@@ -62,8 +57,7 @@ static cvy_status digits_read(const struct cvy_dataset *dataset, int64_t i, stru
     return CVY_OK;
 }
 
-static cvy_status digits_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out)
-{
+static cvy_status digits_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     *out = image_of(dataset, i)[N_PIXELS] - '0';
     return CVY_OK;
 }

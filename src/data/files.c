@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct cvy_file_set *set_of(const struct cvy_dataset *dataset)
-{
+static struct cvy_file_set *set_of(const struct cvy_dataset *dataset) {
     return (struct cvy_file_set *)dataset;
 }
 
-cvy_status cvy_file_set_new(struct cvy_file_set **out)
-{
+cvy_status cvy_file_set_new(struct cvy_file_set **out) {
     CVY_TRY(CVY_ALLOC(*out, 1));
     (*out)->head = (struct cvy_dataset){
         .channels = 3,
@@ -25,41 +23,35 @@ cvy_status cvy_file_set_new(struct cvy_file_set **out)
     return CVY_OK;
 }
 
-void cvy_file_set_free(struct cvy_dataset *dataset)
-{
+void cvy_file_set_free(struct cvy_dataset *dataset) {
     struct cvy_file_set *set = set_of(dataset);
     cvy_vec_free(&set->samples);
     cvy_pool_free(&set->pool);
     free(set);
 }
 
-cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image)
-{
+cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
     CVY_TRY(cvy_decode_file(set_of(dataset)->samples.data[i].path, image));
     return CVY_OK;
 }
 
-cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out)
-{
+cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     *out = set_of(dataset)->samples.data[i].label;
     return CVY_OK;
 }
 
-const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i)
-{
+const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i) {
     return set_of(dataset)->samples.data[i].path;
 }
 
-static const struct cvy_format files_format = { /* no spec leads here, so it is in no table */
-    .prefix = "files",
-    .help = "files   a list of image files, without labels",
-    .free = cvy_file_set_free,
-    .read = cvy_file_set_read,
+static const struct cvy_format files_format = {
+    /* no spec leads here, so it is in no table */
+    .prefix = "files",         .help = "files   a list of image files, without labels",
+    .free = cvy_file_set_free, .read = cvy_file_set_read,
     .path = cvy_file_set_path,
 };
 
-cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out)
-{
+cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out) {
     struct cvy_file_set *set;
     cvy_status status;
     if (n < 1)

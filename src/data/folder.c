@@ -20,8 +20,7 @@ struct plan { /* where a split's images and its list of classes lie */
 };
 
 /* DIR/name when that is a folder, else NULL. */
-static cvy_status find_part(struct cvy_pool *pool, const char *dir, const char *name, const char **out)
-{
+static cvy_status find_part(struct cvy_pool *pool, const char *dir, const char *name, const char **out) {
     char *path;
     CVY_TRY(cvy_pool_printf(pool, &path, "%s/%s", dir, name));
     *out = cvy_is_folder(path) ? path : NULL;
@@ -29,8 +28,7 @@ static cvy_status find_part(struct cvy_pool *pool, const char *dir, const char *
 }
 
 static cvy_status plan_split(struct cvy_pool *pool, const char *dir, cvy_split split, const cvy_log_sink *log,
-                             struct plan *out)
-{
+                             struct plan *out) {
     const char *train, *val;
     CVY_TRY(find_part(pool, dir, "train", &train));
     CVY_TRY(find_part(pool, dir, "val", &val));
@@ -45,13 +43,12 @@ static cvy_status plan_split(struct cvy_pool *pool, const char *dir, cvy_split s
     const char *all = train ? train : dir;
     *out = (struct plan){all, all, split == CVY_SPLIT_VAL ? KEEP_HELD_OUT : KEEP_TRAIN};
     if (split == CVY_SPLIT_VAL)
-        cvy_log(log, CVY_LOG_INFO, "%s has no val or test folder: every %dth image of each class is held out", dir,
-                HOLD_OUT);
+        cvy_log(log, CVY_LOG_INFO, "%s has no val or test folder: every %dth image of each class is held out",
+                dir, HOLD_OUT);
     return CVY_OK;
 }
 
-static cvy_status set_classes(struct cvy_dataset *head, const char *path, const struct cvy_names *classes)
-{
+static cvy_status set_classes(struct cvy_dataset *head, const char *path, const struct cvy_names *classes) {
     if (classes->names.n == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", path);
     CVY_TRY(CVY_ALLOC(head->class_names, classes->names.n));
@@ -65,8 +62,7 @@ static cvy_status set_classes(struct cvy_dataset *head, const char *path, const 
 }
 
 static cvy_status find_class(const struct cvy_dataset *head, const struct plan *plan, const char *name,
-                             int64_t *out)
-{
+                             int64_t *out) {
     for (int64_t k = 0; k < head->n_classes; k++) {
         if (strcmp(head->class_names[k], name) == 0) {
             *out = k;
@@ -76,8 +72,7 @@ static cvy_status find_class(const struct cvy_dataset *head, const struct plan *
     return CVY_FAIL(CVY_ERR_DATA, "%s/%s: a class that %s lacks", plan->images, name, plan->classes);
 }
 
-static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, const char *name)
-{
+static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, const char *name) {
     struct cvy_names images = {0};
     char *path;
     int64_t label;
@@ -86,8 +81,8 @@ static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, c
     CVY_TRY_OUT(cvy_pool_printf(&set->pool, &path, "%s/%s", plan->images, name));
     CVY_TRY_OUT(cvy_scan_images(path, &set->pool, &images));
     if (images.names.n == 0) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: a class folder without images (.jpg, .jpeg, .png): fill or remove it",
-                          path);
+        status = CVY_FAIL(CVY_ERR_DATA,
+                          "%s: a class folder without images (.jpg, .jpeg, .png): fill or remove it", path);
         goto out;
     }
     for (size_t i = 0; i < images.names.n; i++) {
@@ -103,8 +98,7 @@ out:
 
 /* Fills the set; `classes` and `present` are the lists of class folders, freed by the caller. */
 static cvy_status fill(struct cvy_file_set *set, const char *dir, cvy_split split, const cvy_log_sink *log,
-                       struct cvy_names *classes, struct cvy_names *present)
-{
+                       struct cvy_names *classes, struct cvy_names *present) {
     struct plan plan;
     if (!*dir)
         return CVY_FAIL(CVY_ERR_USAGE, "data 'folder:': name the folder, as in folder:DIR");
@@ -116,16 +110,15 @@ static cvy_status fill(struct cvy_file_set *set, const char *dir, cvy_split spli
         CVY_TRY(add_class(set, &plan, present->names.data[k]));
     set->head.n = (int64_t)set->samples.n;
     if (set->head.n == 0 && plan.keep == KEEP_HELD_OUT)
-        return CVY_FAIL(CVY_ERR_DATA, "%s: no class has %d images, so none is held out: add %s/val", dir, HOLD_OUT,
-                        dir);
+        return CVY_FAIL(CVY_ERR_DATA, "%s: no class has %d images, so none is held out: add %s/val", dir,
+                        HOLD_OUT, dir);
     if (set->head.n == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", plan.images);
     return CVY_OK;
 }
 
 static cvy_status folder_open(const char *argument, cvy_split split, const cvy_log_sink *log,
-                              struct cvy_dataset **out)
-{
+                              struct cvy_dataset **out) {
     struct cvy_file_set *set;
     struct cvy_names classes = {0}, present = {0};
     CVY_TRY(cvy_file_set_new(&set));

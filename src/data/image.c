@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 cvy_status cvy_image_reshape(struct cvy_image *image, int64_t channels, int64_t height, int64_t width,
-                             cvy_dtype dtype, cvy_image_order order)
-{
+                             cvy_dtype dtype, cvy_image_order order) {
     const int64_t size[] = {channels, height, width};
     size_t n_bytes = dtype == CVY_U8 ? 1 : sizeof(float);
     for (int i = 0; i < 3; i++) {
@@ -29,8 +28,7 @@ cvy_status cvy_image_reshape(struct cvy_image *image, int64_t channels, int64_t 
     return CVY_OK;
 }
 
-void cvy_image_free(struct cvy_image *image)
-{
+void cvy_image_free(struct cvy_image *image) {
     free(image->pixels);
     image->pixels = NULL;
     image->capacity = 0;

@@ -35,14 +35,12 @@ struct cvy_loader {
     struct cvy_prefetch *prefetch; /* NULL: no workers */
 };
 
-void cvy_loader_defaults(cvy_loader_options *options)
-{
+void cvy_loader_defaults(cvy_loader_options *options) {
     *options = (cvy_loader_options){
         .batch_size = 32, .workers = 2, .shuffle = true, .augment = true, .pad = -1, .flip = -1};
 }
 
-static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loader_options *options)
-{
+static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loader_options *options) {
     if (options->batch_size < 1)
         return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: must be at least 1", (long long)options->batch_size);
     if (options->workers < 0 || options->workers > MAX_WORKERS)
@@ -53,27 +51,25 @@ static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loa
     if (options->augment && dataset->is_unlabelled)
         return CVY_FAIL(CVY_ERR_DATA, "'%s' has no labels: nothing to train on", dataset->spec);
     if (options->augment && options->batch_size > dataset->n)
-        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld is larger than the %lld images of '%s': say at most %lld",
-                        (long long)options->batch_size, (long long)dataset->n, dataset->spec,
-                        (long long)dataset->n);
+        return CVY_FAIL(
+            CVY_ERR_USAGE, "batch size %lld is larger than the %lld images of '%s': say at most %lld",
+            (long long)options->batch_size, (long long)dataset->n, dataset->spec, (long long)dataset->n);
     return CVY_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-static cvy_status read_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out)
-{
+static cvy_status read_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     int64_t label;
     CVY_TRY(dataset->format->label(dataset, i, &label));
     if (label < 0 || label >= dataset->n_classes)
-        return CVY_FAIL(CVY_ERR_DATA, "'%s': image %lld has the label %lld, outside of 0 to %lld", dataset->spec,
-                        (long long)i, (long long)label, (long long)(dataset->n_classes - 1));
+        return CVY_FAIL(CVY_ERR_DATA, "'%s': image %lld has the label %lld, outside of 0 to %lld",
+                        dataset->spec, (long long)i, (long long)label, (long long)(dataset->n_classes - 1));
     *out = label;
     return CVY_OK;
 }
 
-static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position)
-{
+static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
     const struct cvy_dataset *dataset = loader->dataset;
     const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
     int64_t at = position % loader->batch_size, i = loader->order[position];
@@ -93,8 +89,7 @@ static cvy_status read_position(const struct cvy_loader *loader, struct reader *
 }
 
 /* As struct cvy_prefetch_spec has it: worker k uses readers[k]. */
-static cvy_status read_positions(void *context, int worker, int64_t first, int64_t n, int64_t *failed)
-{
+static cvy_status read_positions(void *context, int worker, int64_t first, int64_t n, int64_t *failed) {
     const struct cvy_loader *loader = context;
     for (*failed = first; *failed < first + n; ++*failed)
         CVY_TRY(read_position(loader, &loader->readers[worker], *failed));
@@ -103,11 +98,11 @@ static cvy_status read_positions(void *context, int worker, int64_t first, int64
 
 /* ---- making and freeing -------------------------------------------------------------------------- */
 
-static cvy_status alloc_slots(struct cvy_loader *loader)
-{
+static cvy_status alloc_slots(struct cvy_loader *loader) {
     size_t n = (size_t)loader->batch_size, n_bytes;
     if (__builtin_mul_overflow(n, loader->image_bytes, &n_bytes) || n_bytes > SIZE_MAX - CVY_ALIGN)
-        return CVY_FAIL(CVY_ERR_MEMORY, "a batch of %zu images of %zu bytes is too large", n, loader->image_bytes);
+        return CVY_FAIL(CVY_ERR_MEMORY, "a batch of %zu images of %zu bytes is too large", n,
+                        loader->image_bytes);
     for (int s = 0; s < loader->n_slots; s++) {
         struct slot *slot = &loader->slots[s];
         slot->images = aligned_alloc(CVY_ALIGN, cvy_align_up(n_bytes, CVY_ALIGN));
@@ -119,8 +114,7 @@ static cvy_status alloc_slots(struct cvy_loader *loader)
     return CVY_OK;
 }
 
-cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *options, cvy_loader **out)
-{
+cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *options, cvy_loader **out) {
     CVY_TRY(check_options(dataset, options));
     struct cvy_loader *loader;
     cvy_status status;
@@ -151,8 +145,7 @@ out:
     return status;
 }
 
-void cvy_loader_free(cvy_loader *loader)
-{
+void cvy_loader_free(cvy_loader *loader) {
     if (!loader)
         return;
     cvy_prefetch_free(loader->prefetch);
@@ -170,8 +163,7 @@ void cvy_loader_free(cvy_loader *loader)
     free(loader);
 }
 
-void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *height, int64_t *width)
-{
+void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *height, int64_t *width) {
     *channels = loader->transform.channels;
     *height = loader->transform.height;
     *width = loader->transform.width;
@@ -180,8 +172,7 @@ void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *heig
 /* ---- epochs -------------------------------------------------------------------------------------- */
 
 /* Fisher and Yates: position i takes one of those not yet placed, 0 .. i. */
-static void fill_order(struct cvy_loader *loader)
-{
+static void fill_order(struct cvy_loader *loader) {
     const int64_t n = loader->dataset->n;
     struct cvy_rng rng;
     cvy_rng_init(&rng, loader->options.seed, CVY_RNG_SHUFFLE, 0, (uint32_t)loader->epoch);
@@ -194,10 +185,10 @@ static void fill_order(struct cvy_loader *loader)
     }
 }
 
-cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch)
-{
+cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch) {
     if (epoch < 0 || epoch > UINT32_MAX)
-        return CVY_FAIL(CVY_ERR_USAGE, "epoch %lld: must be 0 to %lld", (long long)epoch, (long long)UINT32_MAX);
+        return CVY_FAIL(CVY_ERR_USAGE, "epoch %lld: must be 0 to %lld", (long long)epoch,
+                        (long long)UINT32_MAX);
     if (loader->prefetch)
         cvy_prefetch_stop(loader->prefetch);
     loader->epoch = epoch;
@@ -209,8 +200,7 @@ cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch)
     return CVY_OK;
 }
 
-cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out)
-{
+cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out) {
     const int64_t b = loader->next_batch, first = b * loader->batch_size;
     if (b >= loader->n_batches)
         return CVY_END;

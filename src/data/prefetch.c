@@ -41,14 +41,12 @@ struct cvy_prefetch {
     int n_started;
 };
 
-static struct slot *slot_of(struct cvy_prefetch *p, int64_t batch)
-{
+static struct slot *slot_of(struct cvy_prefetch *p, int64_t batch) {
     return &p->slots[batch % p->spec.n_slots];
 }
 
 /* Takes the next task, if there is one that may be begun. Holding the lock. */
-static bool take(struct cvy_prefetch *p, int64_t *first, int64_t *n)
-{
+static bool take(struct cvy_prefetch *p, int64_t *first, int64_t *n) {
     int64_t batch = p->next / p->spec.batch_size;
     if (p->next >= p->n || batch >= p->n_given_back + p->spec.n_slots)
         return false;
@@ -65,8 +63,7 @@ static bool take(struct cvy_prefetch *p, int64_t *first, int64_t *n)
 }
 
 /* Holding the lock. */
-static void report(struct cvy_prefetch *p, int64_t first, int64_t n, cvy_status status, int64_t failed)
-{
+static void report(struct cvy_prefetch *p, int64_t first, int64_t n, cvy_status status, int64_t failed) {
     struct slot *slot = slot_of(p, first / p->spec.batch_size);
     if (status != CVY_OK && failed < slot->failed) {
         slot->failed = failed;
@@ -77,8 +74,7 @@ static void report(struct cvy_prefetch *p, int64_t first, int64_t n, cvy_status 
     pthread_cond_signal(&p->done);
 }
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     struct worker *worker = argument;
     struct cvy_prefetch *p = worker->prefetch;
     int64_t first, n;
@@ -100,8 +96,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static cvy_status init_locks(struct cvy_prefetch *p)
-{
+static cvy_status init_locks(struct cvy_prefetch *p) {
     pthread_condattr_t attr;
     int error = pthread_condattr_init(&attr);
     if (error)
@@ -114,8 +109,7 @@ static cvy_status init_locks(struct cvy_prefetch *p)
     return CVY_OK;
 }
 
-cvy_status cvy_prefetch_new(const struct cvy_prefetch_spec *spec, struct cvy_prefetch **out)
-{
+cvy_status cvy_prefetch_new(const struct cvy_prefetch_spec *spec, struct cvy_prefetch **out) {
     struct cvy_prefetch *p;
     CVY_TRY(CVY_ALLOC(p, 1));
     p->spec = *spec;
@@ -138,8 +132,7 @@ out:
     return status;
 }
 
-void cvy_prefetch_free(struct cvy_prefetch *p)
-{
+void cvy_prefetch_free(struct cvy_prefetch *p) {
     if (!p)
         return;
     pthread_mutex_lock(&p->lock);
@@ -156,8 +149,7 @@ void cvy_prefetch_free(struct cvy_prefetch *p)
     free(p);
 }
 
-void cvy_prefetch_stop(struct cvy_prefetch *p)
-{
+void cvy_prefetch_stop(struct cvy_prefetch *p) {
     pthread_mutex_lock(&p->lock);
     p->n = 0;
     while (p->n_busy > 0) /* at most a task's time */
@@ -165,8 +157,7 @@ void cvy_prefetch_stop(struct cvy_prefetch *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void cvy_prefetch_start(struct cvy_prefetch *p, int64_t n)
-{
+void cvy_prefetch_start(struct cvy_prefetch *p, int64_t n) {
     cvy_prefetch_stop(p);
     pthread_mutex_lock(&p->lock);
     p->n = n;
@@ -176,8 +167,7 @@ void cvy_prefetch_start(struct cvy_prefetch *p, int64_t n)
 }
 
 /* Waits until the batch is whole. Holding the lock. */
-static cvy_status wait_whole(struct cvy_prefetch *p, int64_t b)
-{
+static cvy_status wait_whole(struct cvy_prefetch *p, int64_t b) {
     while (p->next <= b * p->spec.batch_size || slot_of(p, b)->n_left > 0) {
         uint64_t n_reports = p->n_reports;
         struct timespec deadline;
@@ -185,14 +175,15 @@ static cvy_status wait_whole(struct cvy_prefetch *p, int64_t b)
         deadline.tv_sec += STALL_S;
         int error = pthread_cond_timedwait(&p->done, &p->lock, &deadline);
         if (error == ETIMEDOUT && n_reports == p->n_reports)
-            return CVY_FAIL(CVY_ERR_LOST, "loader: no image was read for %d seconds (batch %lld): does the disk or "
-                            "network drive still answer?", STALL_S, (long long)b);
+            return CVY_FAIL(CVY_ERR_LOST,
+                            "loader: no image was read for %d seconds (batch %lld): does the disk or "
+                            "network drive still answer?",
+                            STALL_S, (long long)b);
     }
     return CVY_OK;
 }
 
-cvy_status cvy_prefetch_wait(struct cvy_prefetch *p, int64_t b)
-{
+cvy_status cvy_prefetch_wait(struct cvy_prefetch *p, int64_t b) {
     pthread_mutex_lock(&p->lock);
     if (b > p->n_given_back) {
         p->n_given_back = b;

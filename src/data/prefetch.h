@@ -11,8 +11,8 @@
 struct cvy_prefetch;
 
 struct cvy_prefetch_spec {
-    int n_workers;       /* at least 1 */
-    int n_slots;         /* batches in flight, with the one that the owner holds; at least 2 */
+    int n_workers; /* at least 1 */
+    int n_slots;   /* batches in flight, with the one that the owner holds; at least 2 */
     int64_t batch_size;
     /* Prepares the positions first .. first + n - 1, all of one batch; batch b may be written to the memory of
        batch b - n_slots. On failure *failed is the position that failed. */

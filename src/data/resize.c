@@ -13,23 +13,20 @@ enum {
     HALF = 1 << (WEIGHT_BITS - 1),
 };
 
-void cvy_resizer_free(struct cvy_resizer *resizer)
-{
+void cvy_resizer_free(struct cvy_resizer *resizer) {
     cvy_vec_free(&resizer->spans);
     cvy_vec_free(&resizer->weights);
     cvy_vec_free(&resizer->sums);
     cvy_image_free(&resizer->rows);
 }
 
-static double triangle(double x)
-{
+static double triangle(double x) {
     x = fabs(x);
     return x < 1 ? 1 - x : 0;
 }
 
 /* Fills spans and weights for one axis. */
-static cvy_status plan_axis(struct cvy_resizer *r, int64_t from, int64_t to)
-{
+static cvy_status plan_axis(struct cvy_resizer *r, int64_t from, int64_t to) {
     double scale = (double)from / (double)to, support = scale < 1 ? 1 : scale;
     r->spans.n = r->weights.n = 0;
     CVY_TRY(cvy_vec_grow(&r->spans, (size_t)to));
@@ -51,15 +48,13 @@ static cvy_status plan_axis(struct cvy_resizer *r, int64_t from, int64_t to)
     return CVY_OK;
 }
 
-static uint8_t round_sum(int32_t sum)
-{
+static uint8_t round_sum(int32_t sum) {
     int32_t value = sum >> WEIGHT_BITS; /* sums start at HALF */
     return value > 255 ? 255 : (uint8_t)value;
 }
 
 /* H,W,C to H,out->width,C. */
-static void resize_rows(const struct cvy_resizer *r, const struct cvy_image *from, struct cvy_image *out)
-{
+static void resize_rows(const struct cvy_resizer *r, const struct cvy_image *from, struct cvy_image *out) {
     const int64_t channels = from->channels;
     for (int64_t y = 0; y < from->height; y++) {
         const uint8_t *row = (const uint8_t *)from->pixels + y * from->width * channels;
@@ -79,8 +74,7 @@ static void resize_rows(const struct cvy_resizer *r, const struct cvy_image *fro
 }
 
 /* H,W,C to out->height,W,C. */
-static void resize_columns(struct cvy_resizer *r, const struct cvy_image *from, struct cvy_image *out)
-{
+static void resize_columns(struct cvy_resizer *r, const struct cvy_image *from, struct cvy_image *out) {
     const int64_t n = from->width * from->channels;
     int32_t *restrict sums = r->sums.data;
     for (int64_t y = 0; y < out->height; y++) {
@@ -99,9 +93,8 @@ static void resize_columns(struct cvy_resizer *r, const struct cvy_image *from, 
     }
 }
 
-cvy_status cvy_resize(struct cvy_resizer *resizer, const struct cvy_image *from, int64_t height, int64_t width,
-                      struct cvy_image *out)
-{
+cvy_status cvy_resize(struct cvy_resizer *resizer, const struct cvy_image *from, int64_t height,
+                      int64_t width, struct cvy_image *out) {
     const struct cvy_image *rows = from;
     CVY_TRY(cvy_image_reshape(out, from->channels, height, width, CVY_U8, CVY_NHWC));
     if (width != from->width) {

@@ -21,7 +21,7 @@ struct cvy_resizer {
 void cvy_resizer_free(struct cvy_resizer *resizer);
 
 /* `from` is u8 NHWC and not `out`, which is reshaped to height x width. */
-cvy_status cvy_resize(struct cvy_resizer *resizer, const struct cvy_image *from, int64_t height, int64_t width,
-                      struct cvy_image *out);
+cvy_status cvy_resize(struct cvy_resizer *resizer, const struct cvy_image *from, int64_t height,
+                      int64_t width, struct cvy_image *out);
 
 #endif

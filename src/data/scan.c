@@ -14,14 +14,12 @@ enum { MAX_DEPTH = 32 }; /* folders within folders; links may form circles */
 
 enum kind { KIND_OTHER, KIND_FILE, KIND_FOLDER };
 
-bool cvy_is_folder(const char *path)
-{
+bool cvy_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static enum kind kind_of(const struct dirent *entry, DIR *folder)
-{
+static enum kind kind_of(const struct dirent *entry, DIR *folder) {
     struct stat info;
     if (entry->d_type == DT_REG)
         return KIND_FILE;
@@ -34,8 +32,7 @@ static enum kind kind_of(const struct dirent *entry, DIR *folder)
     return S_ISREG(info.st_mode) ? KIND_FILE : S_ISDIR(info.st_mode) ? KIND_FOLDER : KIND_OTHER;
 }
 
-static bool is_image_name(const char *name)
-{
+static bool is_image_name(const char *name) {
     static const char *const extensions[] = {".jpg", ".jpeg", ".png"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++) {
@@ -45,13 +42,11 @@ static bool is_image_name(const char *name)
     return false;
 }
 
-static int compare_names(const void *a, const void *b)
-{
+static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static cvy_status add_name(struct cvy_names *names, struct cvy_pool *pool, const char *name)
-{
+static cvy_status add_name(struct cvy_names *names, struct cvy_pool *pool, const char *name) {
     char *copy;
     CVY_TRY(cvy_pool_strdup(pool, name, &copy));
     CVY_TRY(cvy_vec_push(&names->names, copy));
@@ -59,8 +54,8 @@ static cvy_status add_name(struct cvy_names *names, struct cvy_pool *pool, const
 }
 
 /* Names right below `path`; `files` may be NULL. */
-static cvy_status list(const char *path, struct cvy_pool *pool, struct cvy_names *folders, struct cvy_names *files)
-{
+static cvy_status list(const char *path, struct cvy_pool *pool, struct cvy_names *folders,
+                       struct cvy_names *files) {
     cvy_status status = CVY_OK;
     DIR *folder = opendir(path);
     if (!folder)
@@ -88,8 +83,7 @@ out:
     return status;
 }
 
-cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out)
-{
+cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out) {
     cvy_status status = list(path, pool, out, NULL);
     if (status != CVY_OK)
         cvy_vec_free(&out->names);
@@ -106,16 +100,14 @@ struct entries {
     CVY_VEC(struct entry) all;
 };
 
-static int compare_entries(const void *a, const void *b)
-{
+static int compare_entries(const void *a, const void *b) {
     const struct entry *x = a, *y = b;
     int order = strcmp(x->folder, y->folder);
     return order ? order : strcmp(x->name, y->name);
 }
 
 /* The images at and below `path`, unsorted. */
-static cvy_status walk(const char *path, int depth, struct cvy_pool *pool, struct entries *out)
-{
+static cvy_status walk(const char *path, int depth, struct cvy_pool *pool, struct entries *out) {
     struct cvy_names folders = {0}, files = {0};
     cvy_status status;
     if (depth > MAX_DEPTH)
@@ -135,8 +127,7 @@ out:
     return status;
 }
 
-cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out)
-{
+cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out) {
     struct entries found = {0};
     cvy_status status;
     CVY_TRY_OUT(walk(path, 0, pool, &found));

@@ -17,8 +17,7 @@ static const int64_t MAX_IMAGES = INT64_C(1) << 31;
 enum { SEED_PATTERN = 0, SEED_TRAIN = 1, SEED_VAL = 2 };
 
 /* One of the settings that stand behind the size. */
-static cvy_status set_option(struct cvy_dataset *head, char *text)
-{
+static cvy_status set_option(struct cvy_dataset *head, char *text) {
     char *value = strchr(text, '=');
     int64_t number;
     if (!value || !cvy_parse_i64(value + 1, &number))
@@ -35,13 +34,12 @@ static cvy_status set_option(struct cvy_dataset *head, char *text)
 }
 
 /* Destroys `text`. */
-static cvy_status parse(struct cvy_dataset *head, char *text)
-{
+static cvy_status parse(struct cvy_dataset *head, char *text) {
     char *rest = text, *size = strsep(&rest, ","), *option;
     long long c, h, w;
     int n_read = 0;
-    if (sscanf(size, "%lldx%lldx%lld%n", &c, &h, &w, &n_read) != 3 || size[n_read] || c < 1 || c > MAX_CHANNELS ||
-        h < 1 || h > MAX_SIDE || w < 1 || w > MAX_SIDE)
+    if (sscanf(size, "%lldx%lldx%lld%n", &c, &h, &w, &n_read) != 3 || size[n_read] || c < 1 ||
+        c > MAX_CHANNELS || h < 1 || h > MAX_SIDE || w < 1 || w > MAX_SIDE)
         return CVY_FAIL(CVY_ERR_USAGE, "'%s' is not CxHxW with 1 to %d channels and sides of 1 to %d", size,
                         MAX_CHANNELS, MAX_SIDE);
     head->channels = c;
@@ -52,14 +50,10 @@ static cvy_status parse(struct cvy_dataset *head, char *text)
     return CVY_OK;
 }
 
-static void synthetic_free(struct cvy_dataset *dataset)
-{
-    free(dataset);
-}
+static void synthetic_free(struct cvy_dataset *dataset) { free(dataset); }
 
 static cvy_status synthetic_open(const char *argument, cvy_split split, const cvy_log_sink *log,
-                                 struct cvy_dataset **out)
-{
+                                 struct cvy_dataset **out) {
     (void)split, (void)log;
     struct cvy_dataset *head = NULL;
     cvy_status status;
@@ -86,15 +80,13 @@ out:
     return status;
 }
 
-static cvy_status synthetic_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out)
-{
+static cvy_status synthetic_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     *out = i % dataset->n_classes;
     return CVY_OK;
 }
 
 /* n random bytes, four a number. */
-static void fill_noise(struct cvy_rng *rng, uint8_t *bytes, size_t n)
-{
+static void fill_noise(struct cvy_rng *rng, uint8_t *bytes, size_t n) {
     for (size_t at = 0; at < n; at += 4) {
         uint32_t number = cvy_rng_u32(rng);
         for (size_t k = at; k < at + 4 && k < n; k++, number >>= 8)
@@ -102,14 +94,14 @@ static void fill_noise(struct cvy_rng *rng, uint8_t *bytes, size_t n)
     }
 }
 
-static cvy_status synthetic_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image)
-{
+static cvy_status synthetic_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
     uint8_t pattern[GRID * GRID * MAX_CHANNELS];
     struct cvy_rng rng;
     CVY_TRY(cvy_image_reshape(image, dataset->channels, dataset->height, dataset->width, CVY_U8, CVY_NHWC));
     cvy_rng_init(&rng, SEED_PATTERN, CVY_RNG_SYNTHETIC, (uint64_t)(i % dataset->n_classes), 0);
     fill_noise(&rng, pattern, sizeof pattern);
-    cvy_rng_init(&rng, dataset->split == CVY_SPLIT_TRAIN ? SEED_TRAIN : SEED_VAL, CVY_RNG_SYNTHETIC, (uint64_t)i, 0);
+    cvy_rng_init(&rng, dataset->split == CVY_SPLIT_TRAIN ? SEED_TRAIN : SEED_VAL, CVY_RNG_SYNTHETIC,
+                 (uint64_t)i, 0);
     uint8_t *pixel = image->pixels;
     fill_noise(&rng, pixel, (size_t)(image->height * image->width * image->channels));
     for (int64_t y = 0; y < image->height; y++) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CHANNELS = sizeof ((cvy_batch *)0)->mean / sizeof(float), MAX_SIDE = 65536 };
+enum { MAX_CHANNELS = sizeof((cvy_batch *)0)->mean / sizeof(float), MAX_SIDE = 65536 };
 
 struct preset {
     const char *name;
@@ -15,12 +15,10 @@ struct preset {
 };
 
 static const struct preset presets[] = {
-    {"none", -1, false},
-    {"cifar", 4, true}, /* He et al., 2015 */
+    {"none", -1, false}, {"cifar", 4, true}, /* He et al., 2015 */
 };
 
-static cvy_status find_preset(const char *name, const struct preset **out)
-{
+static cvy_status find_preset(const char *name, const struct preset **out) {
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
         if (strcmp(name, presets[i].name) == 0) {
             *out = &presets[i];
@@ -31,8 +29,7 @@ static cvy_status find_preset(const char *name, const struct preset **out)
 }
 
 static cvy_status plan_normalisation(const struct cvy_dataset *dataset, const cvy_loader_options *options,
-                                     struct cvy_transform *t)
-{
+                                     struct cvy_transform *t) {
     const float *mean = options->has_mean_std ? options->mean : dataset->mean;
     const float *std = options->has_mean_std ? options->std : dataset->std;
     for (int c = 0; c < MAX_CHANNELS; c++) {
@@ -48,8 +45,7 @@ static cvy_status plan_normalisation(const struct cvy_dataset *dataset, const cv
 
 /* Sizes. Where they vary, the default resize makes the shorter side as long as the crop's longer one. */
 static cvy_status plan_size(const struct cvy_dataset *dataset, const cvy_loader_options *options,
-                            struct cvy_transform *t)
-{
+                            struct cvy_transform *t) {
     bool is_varied = dataset->height == 0;
     t->height = options->crop[0] ? options->crop[0] : options->resize ? options->resize : dataset->height;
     t->width = options->crop[1] ? options->crop[1] : options->resize ? options->resize : dataset->width;
@@ -65,27 +61,30 @@ static cvy_status plan_size(const struct cvy_dataset *dataset, const cvy_loader_
         return CVY_FAIL(CVY_ERR_USAGE, "the images of '%s' differ in size: say how large a crop to take",
                         dataset->spec);
     if (t->resize && dataset->dtype != CVY_U8)
-        return CVY_FAIL(CVY_ERR_USAGE, "the images of '%s' are floats, they cannot be resized", dataset->spec);
+        return CVY_FAIL(CVY_ERR_USAGE, "the images of '%s' are floats, they cannot be resized",
+                        dataset->spec);
     int64_t room = t->pad > 0 ? 2 * t->pad : 0;
     int64_t height = (t->resize ? t->resize : dataset->height) + room;
     int64_t width = (t->resize ? t->resize : dataset->width) + room;
     if (t->height > height || t->width > width)
-        return CVY_FAIL(CVY_ERR_USAGE, "a crop of %lldx%lld does not fit images of '%s', at least %lldx%lld: "
-                        "resize to more, or crop less", (long long)t->height, (long long)t->width, dataset->spec,
-                        (long long)height, (long long)width);
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "a crop of %lldx%lld does not fit images of '%s', at least %lldx%lld: "
+                        "resize to more, or crop less",
+                        (long long)t->height, (long long)t->width, dataset->spec, (long long)height,
+                        (long long)width);
     return CVY_OK;
 }
 
 cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loader_options *options,
-                              struct cvy_transform *out)
-{
+                              struct cvy_transform *out) {
     const struct preset *preset;
     CVY_TRY(find_preset(options->preset ? options->preset : dataset->preset, &preset));
     if (dataset->channels < 1 || dataset->channels > MAX_CHANNELS)
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "the images of '%s' have %lld channels, 1 to %d are supported",
                         dataset->spec, (long long)dataset->channels, MAX_CHANNELS);
     if (options->pad < -1 || options->pad > MAX_SIDE)
-        return CVY_FAIL(CVY_ERR_USAGE, "padding %lld: must be between 0 and %d", (long long)options->pad, MAX_SIDE);
+        return CVY_FAIL(CVY_ERR_USAGE, "padding %lld: must be between 0 and %d", (long long)options->pad,
+                        MAX_SIDE);
     struct cvy_transform t = {
         .channels = dataset->channels, .dtype = dataset->dtype, .order = dataset->order, .pad = -1};
     if (options->augment) {
@@ -98,13 +97,11 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
     return CVY_OK;
 }
 
-size_t cvy_transform_bytes(const struct cvy_transform *t)
-{
+size_t cvy_transform_bytes(const struct cvy_transform *t) {
     return (size_t)(t->channels * t->height * t->width) * (t->dtype == CVY_U8 ? 1 : sizeof(float));
 }
 
-void cvy_transform_work_free(struct cvy_transform_work *work)
-{
+void cvy_transform_work_free(struct cvy_transform_work *work) {
     cvy_resizer_free(&work->resizer);
     cvy_image_free(&work->resized);
 }
@@ -116,15 +113,14 @@ struct window {
 };
 
 /* Half of what is left over, a half rounded to even, as torchvision's centre crop does. */
-static int64_t centre(int64_t whole, int64_t part)
-{
+static int64_t centre(int64_t whole, int64_t part) {
     int64_t left_over = whole - part;
     return left_over / 2 + (left_over % 4 == 3);
 }
 
 /* Draws in a fixed order: top, left, flip. */
-static struct window draw_window(const struct cvy_transform *t, struct cvy_rng *rng, const struct cvy_image *image)
-{
+static struct window draw_window(const struct cvy_transform *t, struct cvy_rng *rng,
+                                 const struct cvy_image *image) {
     struct window w = {.top = centre(image->height, t->height), .left = centre(image->width, t->width)};
     if (t->pad >= 0) {
         w.top = cvy_rng_below(rng, (uint32_t)(image->height + 2 * t->pad - t->height + 1)) - t->pad;
@@ -134,8 +130,7 @@ static struct window draw_window(const struct cvy_transform *t, struct cvy_rng *
     return w;
 }
 
-static void flip_row(uint8_t *row, int64_t width, size_t pixel)
-{
+static void flip_row(uint8_t *row, int64_t width, size_t pixel) {
     for (uint8_t *a = row, *b = row + (size_t)(width - 1) * pixel; a < b; a += pixel, b -= pixel) {
         for (size_t i = 0; i < pixel; i++) {
             uint8_t swapped = a[i];
@@ -146,24 +141,23 @@ static void flip_row(uint8_t *row, int64_t width, size_t pixel)
 }
 
 /* One row of the crop from one row of the image; zeros beside it. */
-static void copy_row(const uint8_t *from, int64_t from_width, const struct window *w, int64_t width, size_t pixel,
-                     uint8_t *to)
-{
+static void copy_row(const uint8_t *from, int64_t from_width, const struct window *w, int64_t width,
+                     size_t pixel, uint8_t *to) {
     int64_t begin = w->left < 0 ? -w->left : 0;
     int64_t end = w->left + width > from_width ? from_width - w->left : width;
     begin = begin > width ? width : begin;
     end = end < begin ? begin : end;
     memset(to, 0, (size_t)begin * pixel);
     if (end > begin)
-        memcpy(to + (size_t)begin * pixel, from + (size_t)(w->left + begin) * pixel, (size_t)(end - begin) * pixel);
+        memcpy(to + (size_t)begin * pixel, from + (size_t)(w->left + begin) * pixel,
+               (size_t)(end - begin) * pixel);
     memset(to + (size_t)end * pixel, 0, (size_t)(width - end) * pixel);
     if (w->is_flipped)
         flip_row(to, width, pixel);
 }
 
 static void copy_window(const struct cvy_transform *t, const struct cvy_image *image, const struct window *w,
-                        uint8_t *out)
-{
+                        uint8_t *out) {
     size_t element = t->dtype == CVY_U8 ? 1 : sizeof(float);
     int64_t planes = t->order == CVY_NCHW ? t->channels : 1;
     size_t pixel = element * (size_t)(t->channels / planes);
@@ -180,14 +174,14 @@ static void copy_window(const struct cvy_transform *t, const struct cvy_image *i
     }
 }
 
-cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rng, struct cvy_transform_work *work,
-                               const struct cvy_image *image, void *out)
-{
+cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rng,
+                               struct cvy_transform_work *work, const struct cvy_image *image, void *out) {
     if (image->channels != t->channels || image->dtype != t->dtype || image->order != t->order)
         return CVY_FAIL(CVY_ERR_DATA, "has %lld channels, its data set has %lld", (long long)image->channels,
                         (long long)t->channels);
     int64_t shorter = image->height < image->width ? image->height : image->width;
-    if (t->resize && t->resize != shorter) { /* the longer side keeps the ratio, cut to an integer as in torchvision */
+    if (t->resize &&
+        t->resize != shorter) { /* the longer side keeps the ratio, cut to an integer as in torchvision */
         int64_t height = image->height * t->resize / shorter, width = image->width * t->resize / shorter;
         if (height > MAX_SIDE || width > MAX_SIDE)
             return CVY_FAIL(CVY_ERR_DATA, "is %lldx%lld: too narrow to be resized to a shorter side of %lld",

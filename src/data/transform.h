@@ -11,9 +11,9 @@ struct cvy_transform {
     int64_t channels, height, width; /* what comes out */
     cvy_dtype dtype;
     cvy_image_order order;
-    int64_t resize;                  /* shorter side; 0: as it is */
-    int64_t pad;                     /* -1: crop the centre; else crop at random after this zero padding */
-    bool flip;                       /* with probability 1/2 */
+    int64_t resize; /* shorter side; 0: as it is */
+    int64_t pad;    /* -1: crop the centre; else crop at random after this zero padding */
+    bool flip;      /* with probability 1/2 */
     float mean[4], std[4];
 };
 
