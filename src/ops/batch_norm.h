@@ -14,8 +14,12 @@ struct cvy_batch_norm_attrs {
 };
 
 enum { /* operands by name, for those who look at them */
-    CVY_BATCH_NORM_X, CVY_BATCH_NORM_WEIGHT, CVY_BATCH_NORM_BIAS, CVY_BATCH_NORM_RUNNING_MEAN,
-    CVY_BATCH_NORM_RUNNING_VAR, CVY_BATCH_NORM_RESIDUAL, /* optional; set by fusion */
+       CVY_BATCH_NORM_X,
+       CVY_BATCH_NORM_WEIGHT,
+       CVY_BATCH_NORM_BIAS,
+       CVY_BATCH_NORM_RUNNING_MEAN,
+       CVY_BATCH_NORM_RUNNING_VAR,
+       CVY_BATCH_NORM_RESIDUAL, /* optional; set by fusion */
 };
 enum { CVY_BATCH_NORM_Y, CVY_BATCH_NORM_MEAN, CVY_BATCH_NORM_VAR, CVY_BATCH_NORM_STATS, CVY_BATCH_NORM_MASK };
 

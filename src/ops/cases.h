@@ -18,11 +18,14 @@ void cvy_case_close(struct cvy_case_call *call);
 
 /* Draws input i, a function of (seed, i) alone: the case's own fill, else normal(0,1) for floats and 0 for
    integers. The values are exact in the input's type (f32 for narrower ones). */
-void cvy_case_fill(const struct cvy_case *c, int i, const struct cvy_desc *desc, uint64_t seed, double *values);
+void cvy_case_fill(const struct cvy_case *c, int i, const struct cvy_desc *desc, uint64_t seed,
+                   double *values);
 
 /* For the operators' fill functions. */
 void cvy_fill_normal(int i, const struct cvy_desc *desc, uint64_t seed, double *values);
-void cvy_fill_uniform(int i, const struct cvy_desc *desc, uint64_t seed, double low, double high, double *values);
-void cvy_fill_below(int i, const struct cvy_desc *desc, uint64_t seed, uint32_t n, double *values); /* integers */
+void cvy_fill_uniform(int i, const struct cvy_desc *desc, uint64_t seed, double low, double high,
+                      double *values);
+void cvy_fill_below(int i, const struct cvy_desc *desc, uint64_t seed, uint32_t n,
+                    double *values); /* integers */
 
 #endif

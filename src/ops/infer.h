@@ -17,7 +17,8 @@ cvy_status cvy_infer_fail(const struct cvy_infer *call, const char *format, ...)
 /* Input i must be floating point, and of this shape (NULL: any). */
 cvy_status cvy_infer_float(const struct cvy_infer *call, int i, const struct cvy_shape *shape);
 /* Input i must have this very type, and this shape (NULL: any). */
-cvy_status cvy_infer_typed(const struct cvy_infer *call, int i, cvy_dtype dtype, const struct cvy_shape *shape);
+cvy_status cvy_infer_typed(const struct cvy_infer *call, int i, cvy_dtype dtype,
+                           const struct cvy_shape *shape);
 /* Input i must be floating point and have `rank` dimensions, none of them 0. */
 cvy_status cvy_infer_rank(const struct cvy_infer *call, int i, int rank);
 

@@ -8,7 +8,11 @@
 
 #include <stdbool.h>
 
-enum { CVY_OPTIMIZER_PARAM, CVY_OPTIMIZER_GRAD, CVY_OPTIMIZER_STATE }; /* within a group; first of the states */
+enum {
+    CVY_OPTIMIZER_PARAM,
+    CVY_OPTIMIZER_GRAD,
+    CVY_OPTIMIZER_STATE
+}; /* within a group; first of the states */
 
 struct cvy_sgd_attrs {
     double momentum, dampening, weight_decay;

@@ -1,0 +1,89 @@
+/* adamw: torch.optim.AdamW over a bucket of parameters. The order of operands is in optimizer.h. */
+#include "ops/cases.h"
+#include "ops/infer.h"
+#include "ops/optimizer.h"
+
+#include <math.h>
+
+typedef struct cvy_adamw_attrs adamw_attrs;
+
+static const struct cvy_attr attr_table[] = {
+    {"beta1", CVY_ATTR_FLOAT, offsetof(adamw_attrs, beta1), 0.9, 0, 1, "decay of the mean of the gradient"},
+    {"beta2", CVY_ATTR_FLOAT, offsetof(adamw_attrs, beta2), 0.999, 0, 1, "decay of the mean of its square"},
+    {"eps", CVY_ATTR_FLOAT, offsetof(adamw_attrs, eps), 1e-8, 0, 1, "added to the root of the latter"},
+    {"weight_decay", CVY_ATTR_FLOAT, offsetof(adamw_attrs, weight_decay), 0.01, 0, 1e6,
+     "times lr: share of the parameter that goes"},
+};
+
+enum { N_LEAD = 1, N_IN = 4, N_OUT = 3 };
+
+/* One parameter, decay first: m = beta1 m + (1 - beta1) grad, v = beta2 v + (1 - beta2) grad^2, both corrected for
+   their start at zero by 1 - beta^update. */
+static void update(const adamw_attrs *a, const double hyper[2], int64_t n, const double *const in[N_IN],
+                   double *const out[N_OUT]) {
+    double rate = hyper[0] / (1 - pow(a->beta1, hyper[1])), root = sqrt(1 - pow(a->beta2, hyper[1]));
+    for (int64_t i = 0; i < n; i++) {
+        double grad = in[1][i], decayed = in[0][i] * (1 - hyper[0] * a->weight_decay);
+        double m = a->beta1 * in[2][i] + (1 - a->beta1) * grad;
+        double v = a->beta2 * in[3][i] + (1 - a->beta2) * grad * grad;
+        out[0][i] = decayed - rate * m / (sqrt(v) / root + a->eps);
+        out[1][i] = m;
+        out[2][i] = v;
+    }
+}
+
+static void reference(const struct cvy_reference *call) {
+    int n_params = (call->n_in - N_LEAD) / N_IN;
+    for (int p = 0; p < n_params; p++) {
+        int first = N_LEAD + p * N_IN;
+        update(call->attrs, call->in[0], cvy_shape_count(&call->in_desc[first].shape), call->in + first,
+               call->out + p * N_OUT);
+    }
+}
+
+static void cost(const struct cvy_infer *call, struct cvy_cost *out) {
+    double n = 0;
+    for (int p = N_LEAD; p < call->n_in; p += N_IN)
+        n += (double)cvy_shape_count(&call->in[p].shape);
+    cvy_cost_fill(call, 14 * n, out);
+}
+
+/* hyper = {rate, number of the update}; means of squares, input 4 of each group of 4, are positive. */
+static void fill(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {
+    if (i > 0 && i % N_IN == 0) {
+        cvy_fill_uniform(i, desc, seed, 0.1, 2, values);
+        return;
+    }
+    cvy_fill_normal(i, desc, seed, values);
+    if (i == 0) {
+        values[0] = 0.01;
+        values[1] = 7;
+    }
+}
+
+static const struct cvy_case cases[] = {
+    {"", "f32[2] f32[1] f32[1] f32[1] f32[1]", 0, fill},
+    {"", "f32[2] f32[17,3] f32[17,3] f32[17,3] f32[17,3] f32[5] f32[5] f32[5] f32[5]", 0, fill},
+    {"beta1=0.8 beta2=0.95 eps=0.001 weight_decay=0.1", "f32[2] f32[64] f32[64] f32[64] f32[64]", 0, fill},
+};
+
+const struct cvy_op cvy_op_adamw = {
+    .name = "adamw",
+    .help = "param -= lr (weight_decay param + mean of grad / (root of the mean of grad^2 + eps))",
+    .attrs_size = sizeof(adamw_attrs),
+    .attrs = attr_table,
+    .n_attrs = CVY_N(attr_table),
+    .n_lead_in = N_LEAD,
+    .n_in = N_IN,
+    .n_in_min = N_IN,
+    .n_out = N_OUT,
+    .in_names = (const char *const[]){"hyper", "param", "grad", "exp_avg", "exp_avg_sq"},
+    .out_names = (const char *const[]){"param", "exp_avg", "exp_avg_sq"},
+    .flags = CVY_OP_VARIADIC | CVY_OP_UPDATE | CVY_OP_OPTIMIZER,
+    .aliases = (const struct cvy_alias[]){{0, 1}, {1, 3}, {2, 4}},
+    .n_aliases = N_OUT,
+    .reference = reference,
+    .cost = cost,
+    .cases = cases,
+    .n_cases = CVY_N(cases),
+};

@@ -1,0 +1,33 @@
+/* broadcast: the first device's tensor, on every device. The transport runs it; the reference is what the first
+   device sees. */
+#include "ops/infer.h"
+
+#include <string.h>
+
+static cvy_status infer(struct cvy_infer *call) {
+    call->out[0] = call->in[0];
+    return CVY_OK;
+}
+
+static void reference(const struct cvy_reference *call) {
+    memcpy(call->out[0], call->in[0], (size_t)cvy_shape_count(&call->in_desc[0].shape) * sizeof(double));
+}
+
+static const struct cvy_case cases[] = {{"", "f32[1]", 0, NULL}, {"", "f32[3,17]", 0, NULL}};
+
+const struct cvy_op cvy_op_broadcast = {
+    .name = "broadcast",
+    .help = "y = x of the first device, on every device",
+    .n_in = 1,
+    .n_in_min = 1,
+    .n_out = 1,
+    .in_names = (const char *const[]){"x"},
+    .out_names = (const char *const[]){"y"},
+    .flags = CVY_OP_COLLECTIVE,
+    .aliases = (const struct cvy_alias[]){{0, 0}},
+    .n_aliases = 1,
+    .infer = infer,
+    .reference = reference,
+    .cases = cases,
+    .n_cases = CVY_N(cases),
+};
