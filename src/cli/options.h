@@ -45,7 +45,7 @@ cvy_status options_loader(const struct options *options, cvy_loader_options *out
 cvy_status options_plan(struct flag_values *values, cvy_plan_options *out);
 /* The attributes of --opt as text: --momentum and its like, then --opt-args; refuses those it does not have. */
 cvy_status options_optimizer(struct flag_values *values, const char **attributes);
-struct cvy_schedule options_schedule(const struct options *options);
+struct cvy_lr_schedule options_schedule(const struct options *options);
 /* Everything of the above; optimiser and learning rate only when training. */
 cvy_status options_task(struct flag_values *values, bool is_training, struct cvy_task_options *out);
 

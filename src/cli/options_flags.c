@@ -54,7 +54,7 @@ static void optimizers(struct flag_names *out) {
 
 static void schedules(struct flag_names *out) {
     size_t n;
-    const struct cvy_schedule_kind *table = cvy_schedule_table(&n);
+    const struct cvy_lr_schedule_kind *table = cvy_lr_schedule_table(&n);
     for (size_t i = 0; i < n; i++)
         add_name(out, table[i].name);
     for (size_t i = 0; i < n; i++)

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-struct cvy_schedule {
+struct cvy_lr_schedule {
     const char *kind;          /* a name of the table */
     double lr;                 /* the base rate: after the warm-up; the peak of onecycle */
     double min_lr;             /* cosine ends here */
@@ -19,22 +19,22 @@ struct cvy_schedule {
     int64_t updates_per_epoch;
 };
 
-struct cvy_schedule_kind {
+struct cvy_lr_schedule_kind {
     const char *name;
     const char *torch_name; /* accepted as well */
     const char *help;       /* one line with the formula */
     bool has_own_warmup;    /* then warmup_epochs must be 0 */
     /* The rate at time t of `length` epochs, both counted from the end of the warm-up. */
-    double (*rate)(const struct cvy_schedule *schedule, double t, double length);
+    double (*rate)(const struct cvy_lr_schedule *schedule, double t, double length);
 };
 
 /* NULL when there is none. */
-const struct cvy_schedule_kind *cvy_schedule_find(const char *name);
-const struct cvy_schedule_kind *cvy_schedule_table(size_t *n);
+const struct cvy_lr_schedule_kind *cvy_lr_schedule_find(const char *name);
+const struct cvy_lr_schedule_kind *cvy_lr_schedule_table(size_t *n);
 
 /* Every field in range and finite? CVY_ERR_USAGE names the first that is not, as the command line calls it. */
-cvy_status cvy_schedule_check(const struct cvy_schedule *schedule);
+cvy_status cvy_lr_check(const struct cvy_lr_schedule *schedule);
 /* The rate of update u = 0, 1, …; of a checked schedule. */
-double cvy_schedule_at(const struct cvy_schedule *schedule, int64_t update);
+double cvy_lr_at(const struct cvy_lr_schedule *schedule, int64_t update);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef CVY_ENGINE_STATE_H
 #define CVY_ENGINE_STATE_H
 
-#include "base/status.h"
+#include "graph/safetensors.h"
 
 /* What the plan settled on. The texts belong to the plan. */
 struct cvy_plan_facts {
@@ -20,14 +20,9 @@ struct cvy_plan_facts {
 /* Local. */
 void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);
 
-/* One entry of a safetensors file's __metadata__. */
-struct cvy_tag {
-    const char *key, *value;
-};
-
 /* cvy_save_weights with metadata. Collective. */
-cvy_status cvy_session_save_weights(cvy_session *session, const char *path, const struct cvy_tag *tags,
-                                    size_t n_tags);
+cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
+                                    const struct cvy_safetensors_pair *metadata, size_t n_metadata);
 
 /* The optimiser's state values (momentum and the like) as plain safetensors named "PARAMETER.STATE", and the
    number of updates done so far. Loading refuses a missing, unknown or misshapen tensor by name. Collective. */

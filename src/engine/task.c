@@ -28,37 +28,44 @@ static cvy_status open_data(struct cvy_task *task) {
     if (task->val || (o->kind == CVY_TASK_PREDICT && !o->data))
         return CVY_OK;
     if (!o->data)
-        return CVY_FAIL(CVY_ERR_USAGE, "no data set is named: give --data SPEC, such as digits or folder:DIR");
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "no data set is named: give --data SPEC, such as digits or folder:DIR");
     if (o->kind == CVY_TASK_TRAIN)
         CVY_TRY(cvy_dataset_open(o->data, CVY_SPLIT_TRAIN, &o->plan.log, &task->train));
     return cvy_dataset_open(o->data, CVY_SPLIT_VAL, &o->plan.log, &task->val);
 }
 
-/* The shape of images: as asked for, else the data's, else the model's. Sets the crop where the data do not have
-   that shape by themselves. */
+/* The shape of images: as asked for, else the data's, else the model's. Where the data's own differs, or varies,
+   they are resized and cropped to it. */
 static cvy_status settle_input(struct cvy_task *task) {
     struct cvy_task_options *o = &task->options;
+    cvy_loader_options *l = &o->loader;
     const struct cvy_dataset *data = task->train ? task->train : task->val;
-    const int64_t natural[3] = {task->model->channels, task->model->height, task->model->width};
-    bool is_asked = o->input[0] != 0;
+    int64_t want[3] = {o->input[0], o->input[1], o->input[2]};
+    bool is_asked = want[0] != 0;
     if (!is_asked)
-        memcpy(o->input, natural, sizeof natural);
+        memcpy(want, (int64_t[3]){task->model->channels, task->model->height, task->model->width},
+               sizeof want);
+    memcpy(o->input, want, sizeof want);
     if (!data)
         return CVY_OK;
-    if (is_asked && o->input[0] != data->channels)
-        return CVY_FAIL(CVY_ERR_USAGE, "--input %lldx%lldx%lld: the images of '%s' have %lld channels",
-                        LL(o->input[0]), LL(o->input[1]), LL(o->input[2]), data->spec, LL(data->channels));
     bool is_varied = data->height == 0 || data->width == 0;
-    bool is_open = !o->loader.crop[0] && !o->loader.resize;
-    if (is_asked || (is_varied && is_open)) {
-        o->loader.crop[0] = o->input[1];
-        o->loader.crop[1] = o->input[2];
+    bool is_other = data->height != want[1] || data->width != want[2];
+    if (is_asked ? is_other : is_varied && !l->resize) {
+        if (is_asked && !l->resize && data->dtype == CVY_U8)
+            l->resize = want[1] > want[2] ? want[1] : want[2];
+        if (!l->crop[0])
+            memcpy(l->crop, want + 1, sizeof l->crop);
     }
-    struct cvy_transform *t = &task->transform;
-    cvy_loader_options plain = o->loader;
+    cvy_loader_options plain = *l;
     plain.augment = false;
-    CVY_TRY(cvy_transform_plan(task->val, &plain, t));
+    CVY_TRY(cvy_transform_plan(task->val, &plain, &task->transform));
+    const struct cvy_transform *t = &task->transform;
     memcpy(o->input, (int64_t[3]){t->channels, t->height, t->width}, sizeof o->input);
+    if (is_asked && memcmp(o->input, want, sizeof want) != 0)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--input %lldx%lldx%lld: the images of '%s' come out as %lldx%lldx%lld", LL(want[0]),
+                        LL(want[1]), LL(want[2]), data->spec, LL(t->channels), LL(t->height), LL(t->width));
     return CVY_OK;
 }
 
@@ -67,7 +74,8 @@ static cvy_status settle_classes(struct cvy_task *task) {
     const struct cvy_dataset *data = task->train ? task->train : task->val;
     int64_t n = data ? data->n_classes : 0;
     if (o->num_classes && o->num_classes < n)
-        return CVY_FAIL(CVY_ERR_USAGE, "--num-classes %lld: the data '%s' have %lld classes; give at least that",
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--num-classes %lld: the data '%s' have %lld classes; give at least that",
                         LL(o->num_classes), data->spec, LL(n));
     if (!o->num_classes)
         o->num_classes = n ? n : task->model->num_classes;

@@ -17,8 +17,8 @@ enum cvy_task_kind {
 struct cvy_task_options {
     enum cvy_task_kind kind;
     const char *model;
-    int64_t num_classes;       /* 0: the data's, else the model's */
-    int64_t input[3];          /* C,H,W; 0: the data's, else the model's */
+    int64_t num_classes; /* 0: the data's, else the model's */
+    int64_t input[3];    /* C,H,W; 0: the data's, else the model's */
     double label_smoothing;
     const char *data;          /* a data spec; NULL: none, the plan alone is wanted */
     cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */

@@ -1,0 +1,249 @@
+/* See checkpoint.h. A folder cannot be renamed over one that is not empty; renameat2 exchanges the two in one
+   step, and where the file system cannot do that the old one is moved aside for a moment. */
+#include "engine/checkpoint.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WEIGHTS "model.safetensors"
+#define OPTIMIZER "optimizer.safetensors"
+#define STATE "state.json"
+
+static const char *const files[] = {WEIGHTS, OPTIMIZER, STATE};
+enum { N_FILES = sizeof files / sizeof files[0], MAX_STATE_BYTES = 1 << 20 };
+
+static cvy_status join(char **out, const char *folder, const char *name, const char *suffix) {
+    struct cvy_text text = {0};
+    cvy_text_printf(&text, "%s/%s%s", folder, name, suffix);
+    return cvy_text_take(&text, out);
+}
+
+/* ---- folders ------------------------------------------------------------------------------------------ */
+
+static cvy_status make_one(const char *path) {
+    struct stat info;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return CVY_OK;
+    int reason = errno == EEXIST ? ENOTDIR : errno;
+    return CVY_FAIL(CVY_ERR_IO, "%s: cannot make this folder: %s", path, strerror(reason));
+}
+
+cvy_status cvy_make_folder(const char *path) {
+    char *copy = strdup(path);
+    if (!copy)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
+    cvy_status status = CVY_OK;
+    for (char *at = copy + 1; *copy && *at && status == CVY_OK; at++) {
+        if (*at != '/')
+            continue;
+        *at = 0;
+        status = make_one(copy);
+        *at = '/';
+    }
+    if (status == CVY_OK)
+        status = make_one(copy);
+    free(copy);
+    return status;
+}
+
+/* Removes a checkpoint's own files, whole or half-written, then the folder; leaves anything else alone. */
+static void remove_checkpoint(const char *folder) {
+    const char *suffixes[] = {"", ".tmp"};
+    for (int i = 0; i < N_FILES; i++)
+        for (int k = 0; k < 2; k++) {
+            char *path;
+            if (join(&path, folder, files[i], suffixes[k]) == CVY_OK) {
+                unlink(path);
+                free(path);
+            }
+        }
+    rmdir(folder);
+}
+
+/* `fresh` takes the name `place`; what had it before is removed. */
+static cvy_status put_in_place(const char *fresh, const char *place, const char *aside) {
+    if (renameat2(AT_FDCWD, fresh, AT_FDCWD, place, RENAME_NOREPLACE) == 0)
+        return CVY_OK;
+    if (renameat2(AT_FDCWD, fresh, AT_FDCWD, place, RENAME_EXCHANGE) == 0) {
+        remove_checkpoint(fresh);
+        return CVY_OK;
+    }
+    remove_checkpoint(aside);
+    bool had_one = rename(place, aside) == 0;
+    if (rename(fresh, place) != 0) {
+        int reason = errno;
+        if (had_one && rename(aside, place) != 0)
+            return CVY_FAIL(CVY_ERR_IO, "%s: cannot be put back in its place: %s", aside, strerror(errno));
+        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be replaced: %s", place, strerror(reason));
+    }
+    remove_checkpoint(aside);
+    return CVY_OK;
+}
+
+/* ---- state.json --------------------------------------------------------------------------------------- */
+
+static cvy_status write_state(const char *path, const struct cvy_train_state *s) {
+    json_t *root = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I}", "epoch", (json_int_t)s->epoch,
+        "step", (json_int_t)s->step, "updates", (json_int_t)s->n_updates, "batch_size",
+        (json_int_t)s->batch_size, "seed", (json_int_t)s->seed, "optimizer", s->optimizer, "train_images",
+        (json_int_t)s->train.n, "train_top1_count", (json_int_t)s->train.top1, "train_top5_count",
+        (json_int_t)s->train.top5, "train_loss_sum", s->train.loss_sum, "train_s", s->train_s, "best_epoch",
+        (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    if (!text)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", path);
+    cvy_status status = cvy_write_file(path, text, strlen(text));
+    free(text);
+    return status;
+}
+
+static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        return CVY_FAIL(CVY_ERR_DATA, "line %d: %s", error.line, error.text);
+    json_int_t epoch, step, updates, batch, seed, n, top1, top5, best_epoch, best_top1;
+    double loss, train_s;
+    const char *optimizer;
+    int failed = json_unpack_ex(
+        root, &error, 0, "{s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:F, s:F, s:I, s:I}", "epoch", &epoch,
+        "step", &step, "updates", &updates, "batch_size", &batch, "seed", &seed, "optimizer", &optimizer,
+        "train_images", &n, "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss,
+        "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count", &best_top1);
+    if (failed || epoch < 0 || step < 0 || updates < 0 || batch < 1) {
+        json_decref(root);
+        return CVY_FAIL(CVY_ERR_DATA, "%s; it must be as a checkpoint writes it",
+                        failed ? error.text : "a count is negative");
+    }
+    *out = (struct cvy_train_state){.epoch = epoch,
+                                    .step = step,
+                                    .n_updates = updates,
+                                    .batch_size = batch,
+                                    .seed = (uint64_t)seed,
+                                    .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
+                                    .train_s = train_s,
+                                    .best_epoch = best_epoch,
+                                    .best_top1 = best_top1};
+    snprintf(out->optimizer, sizeof out->optimizer, "%s", optimizer);
+    json_decref(root);
+    return CVY_OK;
+}
+
+cvy_status cvy_checkpoint_state(const char *folder, struct cvy_train_state *out) {
+    char *path, *text;
+    size_t n;
+    CVY_TRY(join(&path, folder, STATE, ""));
+    cvy_status status = cvy_read_file(path, MAX_STATE_BYTES, &text, &n);
+    if (status == CVY_OK) {
+        status = parse_state(text, out);
+        free(text);
+        if (status != CVY_OK)
+            cvy_fail_prefix(status, "%s: ", path);
+    }
+    free(path);
+    return status;
+}
+
+/* ---- save and load ------------------------------------------------------------------------------------ */
+
+static cvy_status write_files(const char *folder, cvy_session *session, const struct cvy_card *card,
+                              const struct cvy_train_state *state) {
+    char *path[N_FILES] = {NULL};
+    cvy_status status = CVY_OK;
+    for (int i = 0; i < N_FILES && status == CVY_OK; i++)
+        status = join(&path[i], folder, files[i], "");
+    if (status == CVY_OK)
+        status = cvy_card_save(card, session, path[0]);
+    if (status == CVY_OK)
+        status = cvy_session_save_optimizer(session, path[1]);
+    if (status == CVY_OK)
+        status = write_state(path[2], state);
+    for (int i = 0; i < N_FILES; i++)
+        free(path[i]);
+    return status;
+}
+
+cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
+                               const struct cvy_card *card, const struct cvy_train_state *state) {
+    char *place = NULL, *fresh = NULL, *aside = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(join(&place, dir, name, ""));
+    CVY_TRY_OUT(join(&fresh, dir, name, ".new"));
+    CVY_TRY_OUT(join(&aside, dir, name, ".old"));
+    remove_checkpoint(fresh); /* left over from a run that was killed */
+    CVY_TRY_OUT(make_one(fresh));
+    status = write_files(fresh, session, card, state);
+    if (status == CVY_OK)
+        status = put_in_place(fresh, place, aside);
+    if (status != CVY_OK)
+        remove_checkpoint(fresh);
+out:
+    free(place);
+    free(fresh);
+    free(aside);
+    return status;
+}
+
+cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session,
+                               const struct cvy_train_state *state) {
+    char *weights = NULL, *optimizer = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(join(&weights, folder, WEIGHTS, ""));
+    CVY_TRY_OUT(join(&optimizer, folder, OPTIMIZER, ""));
+    CVY_TRY_OUT(cvy_load_weights(session, weights));
+    CVY_TRY_OUT(cvy_session_load_optimizer(session, optimizer, state->n_updates));
+out:
+    free(weights);
+    free(optimizer);
+    return status;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------------ */
+
+cvy_status cvy_checkpoint_find(const char *path, const char *name, const char *file, char **out) {
+    char *below = NULL, *direct = NULL, *nested = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(join(&below, path, name, ""));
+    CVY_TRY_OUT(join(&direct, path, file, ""));
+    CVY_TRY_OUT(join(&nested, below, file, ""));
+    if (access(direct, R_OK) == 0) {
+        *out = strdup(path);
+        status = *out ? CVY_OK : CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
+    } else if (access(nested, R_OK) == 0) {
+        *out = below;
+        below = NULL;
+    } else {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: no checkpoint is there: neither %s nor %s/%s can be read", path,
+                          file, name, file);
+    }
+out:
+    free(below);
+    free(direct);
+    free(nested);
+    return status;
+}
+
+cvy_status cvy_weights_find(const char *path, char **out) {
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return CVY_FAIL(CVY_ERR_DATA, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(info.st_mode)) {
+        *out = strdup(path);
+        return *out ? CVY_OK : CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
+    }
+    char *folder;
+    CVY_TRY(cvy_checkpoint_find(path, "best", WEIGHTS, &folder));
+    cvy_status status = join(out, folder, WEIGHTS, "");
+    free(folder);
+    return status;
+}

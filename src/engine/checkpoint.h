@@ -1,0 +1,42 @@
+/* Checkpoints: a folder with model.safetensors (weights and the card, see card.h), optimizer.safetensors and
+   state.json (where the training stands). It is written under another name, then takes its place in one step:
+   under its own name there is always a whole checkpoint, the old one or the new one, whatever happens. */
+#ifndef CVY_ENGINE_CHECKPOINT_H
+#define CVY_ENGINE_CHECKPOINT_H
+
+#include "engine/card.h"
+#include "engine/metrics.h"
+
+/* Where a training stands: what state.json holds. */
+struct cvy_train_state {
+    int64_t epoch, step; /* the next step to be done; step 0 at an epoch's border */
+    int64_t n_updates;   /* done so far */
+    int64_t batch_size;  /* that `step` counts in */
+    uint64_t seed;
+    char optimizer[32];
+    struct cvy_tally train; /* of the steps of this epoch that are done */
+    double train_s;         /* and their time */
+    int64_t best_epoch;     /* -1: none yet */
+    int64_t best_top1;      /* images right in that epoch's evaluation */
+};
+
+/* Writes DIR/NAME. DIR exists. Collective. */
+cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
+                               const struct cvy_card *card, const struct cvy_train_state *state);
+
+/* The folder that holds a checkpoint's FILE: PATH itself, else PATH/NAME. CVY_ERR_DATA says what was looked for.
+   The caller frees *out. Local. */
+cvy_status cvy_checkpoint_find(const char *path, const char *name, const char *file, char **out);
+/* Reads FOLDER/state.json. Local. */
+cvy_status cvy_checkpoint_state(const char *folder, struct cvy_train_state *out);
+/* Brings weights and optimiser back; the card has been checked. Collective. */
+cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const struct cvy_train_state *state);
+
+/* The file behind --weights: PATH itself when it is a file, else a checkpoint's model.safetensors, the best one
+   in an output folder. The caller frees *out. Local. */
+cvy_status cvy_weights_find(const char *path, char **out);
+
+/* Makes a folder with its parents, unless it is there. Local. */
+cvy_status cvy_make_folder(const char *path);
+
+#endif

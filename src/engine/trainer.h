@@ -1,0 +1,66 @@
+/* The training loop: epochs of steps, an evaluation after each, checkpoints last/ and best/, metrics.jsonl.
+   The trainer prints nothing: it calls back.
+
+   With an output folder there is a whole checkpoint last/ after every epoch, and after an interruption also one
+   in the middle of an epoch; a run resumed from either ends with the same bits as one that was never
+   stopped. */
+#ifndef CVY_ENGINE_TRAINER_H
+#define CVY_ENGINE_TRAINER_H
+
+#include "engine/checkpoint.h"
+#include "engine/metrics.h"
+#include "engine/progress.h"
+#include "engine/schedule.h"
+
+struct cvy_trainer_options {
+    struct cvy_task_options task;           /* kind CVY_TASK_TRAIN */
+    struct cvy_lr_schedule schedule;        /* updates_per_epoch is set by the trainer */
+    const char *weights;                    /* to start from; NULL: drawn from the seed */
+    const char *resume;                     /* a checkpoint to go on from; NULL: none */
+    const char *output_dir;                 /* NULL: nothing is written */
+    int64_t log_every;                      /* steps between two step lines of metrics.jsonl, at least 1 */
+    bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
+};
+
+struct cvy_trainer;
+
+/* What happened; called in the thread that trains. Each may be NULL. */
+struct cvy_trainer_events {
+    void *context;
+    void (*on_step)(void *context, const struct cvy_step_report *report, const struct cvy_progress *progress);
+    void (*on_epoch)(void *context, const struct cvy_epoch_report *report,
+                     const struct cvy_progress *progress);
+    /* Asked after every step; true stops after a checkpoint. */
+    bool (*is_interrupted)(void *context);
+};
+
+struct cvy_trainer { /* read by the caller, written by the trainer */
+    struct cvy_trainer_options options;
+    struct cvy_trainer_events events;
+    struct cvy_task task;
+    struct cvy_card card;
+    struct cvy_train_state state;
+    struct cvy_progress progress;
+    struct cvy_metrics_file *metrics;
+    char *resume_folder;
+    struct cvy_card resume_card;
+    int64_t n_steps;      /* of an epoch */
+    struct cvy_tally val; /* of the newest evaluation */
+    bool is_evaluated;    /* `val` belongs to the present weights */
+};
+
+/* Opens data, plan and session; loads weights or the checkpoint. Refuses a checkpoint of another model, of other
+   classes or of another optimiser, and S or T that differ from it. `trainer` is zero-initialised; release it with
+   cvy_trainer_close also on failure. Texts of the options must outlive it. Collective. */
+cvy_status cvy_trainer_open(struct cvy_trainer *trainer, const struct cvy_trainer_options *options,
+                            const struct cvy_trainer_events *events);
+/* Trains until the last epoch is done and evaluated. CVY_INTERRUPTED after a checkpoint; CVY_ERR_NAN as soon as
+   a loss is not finite. Collective. */
+cvy_status cvy_trainer_run(struct cvy_trainer *trainer);
+void cvy_trainer_close(struct cvy_trainer *trainer);
+
+/* Loads the weights behind PATH (see cvy_weights_find) into an open task, after checking that they are its
+   network's and its classes'. Collective. */
+cvy_status cvy_task_load_weights(struct cvy_task *task, const char *path);
+
+#endif
