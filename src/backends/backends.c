@@ -11,8 +11,7 @@ static const struct cvy_backend *const table[] = {
 #undef CVY_BACKEND
 };
 
-const struct cvy_backend *const *cvy_backend_table(size_t *n)
-{
+const struct cvy_backend *const *cvy_backend_table(size_t *n) {
     *n = sizeof table / sizeof *table;
     return table;
 }

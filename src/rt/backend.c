@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-const struct cvy_backend *cvy_backend_find(const char *name)
-{
+const struct cvy_backend *cvy_backend_find(const char *name) {
     size_t n;
     const struct cvy_backend *const *table = cvy_backend_table(&n);
     for (size_t i = 0; i < n; i++) {
@@ -18,8 +17,7 @@ const struct cvy_backend *cvy_backend_find(const char *name)
 }
 
 const struct cvy_kernel_impl *cvy_kernel_select(const struct cvy_device *device, const struct cvy_call *call,
-                                                bool *is_fallback)
-{
+                                                bool *is_fallback) {
     const struct cvy_kernel_impl *const *kernel = device->backend->kernels;
     for (; kernel && *kernel; kernel++) {
         if (strcmp((*kernel)->op, call->op->name) != 0)
@@ -36,16 +34,16 @@ const struct cvy_kernel_impl *cvy_kernel_select(const struct cvy_device *device,
 }
 
 cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_ingest *what,
-                            const struct cvy_operand_spec *to_spec)
-{
+                            const struct cvy_operand_spec *to_spec) {
     enum { MAX_CHANNELS = sizeof what->batch->mean / sizeof *what->batch->mean };
     const cvy_batch *batch = what->batch;
     struct cvy_shape shape = CVY_SHAPE(what->n, batch->channels, batch->height, batch->width);
     if (batch->channels > MAX_CHANNELS)
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: images have %lld channels; at most %d are supported", device->name,
-                        (long long)batch->channels, MAX_CHANNELS);
+        return CVY_FAIL(CVY_ERR_USAGE, "%s: images have %lld channels; at most %d are supported",
+                        device->name, (long long)batch->channels, MAX_CHANNELS);
     if (!cvy_shape_equal(&shape, &to_spec->desc.shape) || to_spec->desc.dtype != CVY_F32)
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: images of %lldx%lldx%lld do not fit the model's input; "
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "%s: images of %lldx%lldx%lld do not fit the model's input; "
                         "say --input %lldx%lldx%lld",
                         device->name, (long long)batch->channels, (long long)batch->height,
                         (long long)batch->width, (long long)batch->channels, (long long)batch->height,

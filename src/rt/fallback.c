@@ -14,15 +14,14 @@ struct fallback {
     const struct cvy_op *op;
     void *attrs;
     int n_in, n_out;
-    struct cvy_desc *descs;  /* inputs, then outputs */
-    double **values;         /* inputs, then outputs; set at each run; NULL: absent input */
+    struct cvy_desc *descs; /* inputs, then outputs */
+    double **values;        /* inputs, then outputs; set at each run; NULL: absent input */
     bool *is_absent;
 };
 
 /* Rounds x to a format of `precision` significant bits whose smallest normal number is 2^min_exponent
    (to nearest even, gradual underflow); x beyond the largest finite number becomes infinite. */
-static double round_to_format(double x, int precision, int min_exponent, double largest)
-{
+static double round_to_format(double x, int precision, int min_exponent, double largest) {
     if (x == 0 || !isfinite(x))
         return x;
     int exponent = ilogb(x);
@@ -31,24 +30,21 @@ static double round_to_format(double x, int precision, int min_exponent, double 
     return fabs(rounded) > largest ? copysign(INFINITY, x) : rounded;
 }
 
-static uint16_t bf16_from(double x)
-{
+static uint16_t bf16_from(double x) {
     float exact = (float)round_to_format(x, 8, -126, 0x1.FEp127);
     uint32_t bits;
     memcpy(&bits, &exact, sizeof bits);
     return (uint16_t)(bits >> 16 | (isnan(x) ? 0x40 : 0));
 }
 
-static double bf16_to(uint16_t half)
-{
+static double bf16_to(uint16_t half) {
     uint32_t bits = (uint32_t)half << 16;
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static uint16_t f16_from(double x)
-{
+static uint16_t f16_from(double x) {
     double rounded = round_to_format(x, 11, -14, 65504);
     uint16_t sign = signbit(x) ? 0x8000 : 0;
     double size = fabs(rounded);
@@ -62,8 +58,7 @@ static uint16_t f16_from(double x)
     return sign | (uint16_t)((exponent + 15) << 10 | ((int)ldexp(size, 10 - exponent) & 0x3FF));
 }
 
-static double f16_to(uint16_t half)
-{
+static double f16_to(uint16_t half) {
     int exponent = half >> 10 & 0x1F, mantissa = half & 0x3FF;
     double size = exponent == 0    ? mantissa * 0x1p-24
                   : exponent == 31 ? (mantissa ? NAN : INFINITY)
@@ -71,48 +66,58 @@ static double f16_to(uint16_t half)
     return half & 0x8000 ? -size : size;
 }
 
-#define WIDEN(type, convert)                       \
-    for (int64_t i = 0; i < n; i++)                \
-        to[i] = convert(((const type *)from)[i]);  \
+#define WIDEN(type, convert)                      \
+    for (int64_t i = 0; i < n; i++)               \
+        to[i] = convert(((const type *)from)[i]); \
     break
-#define NARROW(type, convert)                      \
-    for (int64_t i = 0; i < n; i++)                \
-        ((type *)to)[i] = convert(from[i]);        \
+#define NARROW(type, convert)               \
+    for (int64_t i = 0; i < n; i++)         \
+        ((type *)to)[i] = convert(from[i]); \
     break
 
-void cvy_widen(cvy_dtype dtype, const void *from, int64_t n, double *to)
-{
+void cvy_widen(cvy_dtype dtype, const void *from, int64_t n, double *to) {
     switch (dtype) {
-    case CVY_F32: WIDEN(float, (double));
-    case CVY_F64: WIDEN(double, (double));
-    case CVY_BF16: WIDEN(uint16_t, bf16_to);
-    case CVY_F16: WIDEN(uint16_t, f16_to);
-    case CVY_I32: WIDEN(int32_t, (double));
-    case CVY_I64: WIDEN(int64_t, (double));
-    case CVY_U8: WIDEN(uint8_t, (double));
+    case CVY_F32:
+        WIDEN(float, (double));
+    case CVY_F64:
+        WIDEN(double, (double));
+    case CVY_BF16:
+        WIDEN(uint16_t, bf16_to);
+    case CVY_F16:
+        WIDEN(uint16_t, f16_to);
+    case CVY_I32:
+        WIDEN(int32_t, (double));
+    case CVY_I64:
+        WIDEN(int64_t, (double));
+    case CVY_U8:
+        WIDEN(uint8_t, (double));
     }
 }
 
-void cvy_narrow(cvy_dtype dtype, const double *from, int64_t n, void *to)
-{
+void cvy_narrow(cvy_dtype dtype, const double *from, int64_t n, void *to) {
     switch (dtype) {
-    case CVY_F32: NARROW(float, (float));
-    case CVY_F64: NARROW(double, (double));
-    case CVY_BF16: NARROW(uint16_t, bf16_from);
-    case CVY_F16: NARROW(uint16_t, f16_from);
-    case CVY_I32: NARROW(int32_t, (int32_t));
-    case CVY_I64: NARROW(int64_t, (int64_t));
-    case CVY_U8: NARROW(uint8_t, (uint8_t));
+    case CVY_F32:
+        NARROW(float, (float));
+    case CVY_F64:
+        NARROW(double, (double));
+    case CVY_BF16:
+        NARROW(uint16_t, bf16_from);
+    case CVY_F16:
+        NARROW(uint16_t, f16_from);
+    case CVY_I32:
+        NARROW(int32_t, (int32_t));
+    case CVY_I64:
+        NARROW(int64_t, (int64_t));
+    case CVY_U8:
+        NARROW(uint8_t, (uint8_t));
     }
 }
 
-static size_t doubles_bytes(const struct cvy_desc *desc)
-{
+static size_t doubles_bytes(const struct cvy_desc *desc) {
     return cvy_align_up((size_t)cvy_shape_count(&desc->shape) * sizeof(double), CVY_ALIGN);
 }
 
-static void release(struct cvy_kernel *kernel)
-{
+static void release(struct cvy_kernel *kernel) {
     struct fallback *me = (struct fallback *)kernel;
     if (!me)
         return;
@@ -123,14 +128,12 @@ static void release(struct cvy_kernel *kernel)
     free(me);
 }
 
-static const struct cvy_operand_spec *operand(const struct cvy_call *call, int i)
-{
+static const struct cvy_operand_spec *operand(const struct cvy_call *call, int i) {
     return i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
 }
 
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
-                          size_t *scratch_bytes)
-{
+                          size_t *scratch_bytes) {
     cvy_status status;
     struct fallback *me;
     size_t n = (size_t)(call->n_in + call->n_out), bytes = 0;
@@ -148,8 +151,9 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     for (size_t i = 0; i < n; i++) {
         const struct cvy_operand_spec *spec = operand(call, (int)i);
         if (spec->layout && !spec->is_absent) {
-            status = CVY_FAIL(CVY_ERR_FAILED, "%s on %s: the reference kernel needs plain layouts; reorder first",
-                              call->op->name, device->name);
+            status =
+                CVY_FAIL(CVY_ERR_FAILED, "%s on %s: the reference kernel needs plain layouts; reorder first",
+                         call->op->name, device->name);
             goto out;
         }
         me->descs[i] = spec->desc;
@@ -165,8 +169,7 @@ out:
     return status;
 }
 
-static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch)
-{
+static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
     struct fallback *me = (struct fallback *)kernel;
     char *at = scratch;
     for (int i = 0; i < me->n_in + me->n_out; i++) {

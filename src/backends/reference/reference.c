@@ -14,8 +14,7 @@ extern const struct cvy_backend cvy_backend_reference;
 
 static int count(void) { return INT_MAX; }
 
-static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_device **out)
-{
+static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_device **out) {
     struct cvy_device *device;
     CVY_TRY(CVY_ALLOC(device, 1));
     device->backend = &cvy_backend_reference;
@@ -28,23 +27,20 @@ static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_dev
 
 static void close_device(struct cvy_device *device) { free(device); }
 
-static cvy_status enter(struct cvy_device *device)
-{
+static cvy_status enter(struct cvy_device *device) {
     (void)device;
     return CVY_OK;
 }
 
-static void describe(const struct cvy_device *device, struct cvy_text *out)
-{
+static void describe(const struct cvy_device *device, struct cvy_text *out) {
     cvy_text_printf(out, "%s: one thread, plain loops in double precision", device->name);
 }
 
-static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s)
-{
+static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s) {
     void *memory = aligned_alloc(CVY_ALIGN, cvy_align_up(n_bytes + !n_bytes, CVY_ALIGN));
     if (!memory)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no %.1f MB of memory; use a smaller batch or more shards", device->name,
-                        (double)n_bytes / 1e6);
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no %.1f MB of memory; use a smaller batch or more shards",
+                        device->name, (double)n_bytes / 1e6);
     int64_t start = cvy_now_ns();
     memset(memory, 0, n_bytes);
     *touch_s = (double)(cvy_now_ns() - start) * 1e-9;
@@ -52,33 +48,28 @@ static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, d
     return CVY_OK;
 }
 
-static void release(struct cvy_device *device, void *memory, size_t n_bytes)
-{
+static void release(struct cvy_device *device, void *memory, size_t n_bytes) {
     (void)device, (void)n_bytes;
     free(memory);
 }
 
-static cvy_status upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes)
-{
+static cvy_status upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes) {
     (void)device;
     memcpy(to, host, n_bytes);
     return CVY_OK;
 }
 
-static cvy_status download(struct cvy_device *device, void *host, const void *from, size_t n_bytes)
-{
+static cvy_status download(struct cvy_device *device, void *host, const void *from, size_t n_bytes) {
     return upload(device, host, from, n_bytes);
 }
 
-static cvy_status zero(struct cvy_device *device, void *at, size_t n_bytes)
-{
+static cvy_status zero(struct cvy_device *device, void *at, size_t n_bytes) {
     (void)device;
     memset(at, 0, n_bytes);
     return CVY_OK;
 }
 
-static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n)
-{
+static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {
     (void)device;
     for (size_t i = 0; i < n; i++)
         sum[i] = a[i] + b[i];
@@ -87,8 +78,7 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
 
 /* to[n][c][h][w] = (x / 255 (u8 only) - mean[c]) / std[c] */
 static cvy_status ingest(struct cvy_device *device, const struct cvy_ingest *what,
-                         const struct cvy_operand_spec *to_spec, void *to)
-{
+                         const struct cvy_operand_spec *to_spec, void *to) {
     const cvy_batch *batch = what->batch;
     int64_t channels = batch->channels, pixels = batch->height * batch->width;
     bool is_nhwc = batch->order == CVY_NHWC;
@@ -109,20 +99,17 @@ static cvy_status ingest(struct cvy_device *device, const struct cvy_ingest *wha
     return CVY_OK;
 }
 
-static size_t layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *desc)
-{
+static size_t layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *desc) {
     (void)layout;
     return cvy_desc_bytes(desc);
 }
 
-static void layout_print(const struct cvy_layout *layout, struct cvy_text *out)
-{
+static void layout_print(const struct cvy_layout *layout, struct cvy_text *out) {
     (void)layout;
     cvy_text_printf(out, "plain");
 }
 
-static bool layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out)
-{
+static bool layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out) {
     (void)device;
     *out = NULL;
     return strcmp(name, "plain") == 0;

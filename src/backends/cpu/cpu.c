@@ -1,0 +1,204 @@
+/* The CPU backend's slots: opening a device, its memory, its layouts and kernels. */
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/arena.h"
+#include "backends/cpu/kernels.h"
+#include "base/mem.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PRIMITIVE_CACHE = 4096 }; /* a run of many shard sizes has more than the library's 1024 */
+enum { GRAIN = 1024 };           /* elements: no two threads write the same cache line */
+
+extern const struct cvy_backend cvy_backend_cpu;
+
+static int count(void) { return INT_MAX; }
+
+static void close_device(struct cvy_device *device) {
+    struct cpu_device *cpu = cpu_device(device);
+    if (!cpu)
+        return;
+    dnnl_primitive_attr_destroy(cpu->attr);
+    dnnl_stream_destroy(cpu->stream);
+    dnnl_engine_destroy(cpu->engine);
+    cpu_cores_close(&cpu->cores);
+    free(cpu);
+}
+
+static cvy_status open_dnnl(struct cpu_device *cpu) {
+    CVY_TRY(cpu_dnnl(dnnl_set_primitive_cache_capacity(PRIMITIVE_CACHE), "primitive cache"));
+    CVY_TRY(cpu_dnnl(dnnl_engine_create(&cpu->engine, dnnl_cpu, 0), "engine"));
+    CVY_TRY(cpu_dnnl(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_default_flags), "stream"));
+    CVY_TRY(cpu_dnnl(dnnl_primitive_attr_create(&cpu->attr), "attributes"));
+    return cpu_dnnl(dnnl_primitive_attr_set_scratchpad_mode(cpu->attr, dnnl_scratchpad_mode_user),
+                    "attributes");
+}
+
+static void warn(const struct cpu_device *cpu) {
+    const struct cvy_device_spec *spec = &cpu->base.spec;
+    if (spec->local_index > 0)
+        return; /* one warning for all */
+    if (spec->n_local > cpu->cores.n)
+        cvy_log(spec->log, CVY_LOG_WARNING, "%d devices share %d core%s: right, but no faster than %d",
+                spec->n_local, cpu->cores.n, cpu->cores.n == 1 ? "" : "s", cpu->cores.n);
+    else if (spec->n_threads > cpu->n_cores)
+        cvy_log(spec->log, CVY_LOG_WARNING, "%s: %d threads on %d core%s will wait for each other",
+                cpu->base.name, spec->n_threads, cpu->n_cores, cpu->n_cores == 1 ? "" : "s");
+}
+
+static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_device **out) {
+    cvy_status status;
+    struct cpu_device *cpu;
+    int n_devices = spec->n_local > 0 ? spec->n_local : 1;
+    CVY_TRY(CVY_ALLOC(cpu, 1));
+    cpu->base.backend = &cvy_backend_cpu;
+    cpu->base.spec = *spec;
+    snprintf(cpu->base.name, sizeof cpu->base.name, "cpu:%d", spec->index);
+    CVY_TRY_OUT(cpu_cores_open(&cpu->cores));
+    cpu_cores_share(cpu->cores.n, spec->local_index, n_devices, &cpu->first_core, &cpu->n_cores);
+    if (spec->n_threads <= 0)
+        cpu->base.spec.n_threads = cpu->n_cores;
+    CVY_TRY_OUT(open_dnnl(cpu));
+    warn(cpu);
+    *out = &cpu->base;
+    return CVY_OK;
+out:
+    close_device(&cpu->base);
+    return status;
+}
+
+/* Every thread of the team takes a core of its own, while there are enough. */
+static void bind_worker(void *context, int part, int n_parts) {
+    const struct cpu_device *cpu = context;
+    (void)n_parts;
+    if (part > 0)
+        cpu_cores_bind(&cpu->cores, cpu->first_core + part % cpu->n_cores, 1);
+}
+
+/* The owner itself is bound to the device's whole share: libgomp lets surplus threads of a team end, and those that
+   it starts later inherit the owner's binding. */
+static cvy_status enter(struct cvy_device *device) {
+    struct cpu_device *cpu = cpu_device(device);
+    if (!cpu_cores_bind(&cpu->cores, cpu->first_core, cpu->n_cores))
+        cvy_log(device->spec.log, CVY_LOG_WARNING,
+                "%s: the system refuses to bind threads to cores; going on without", device->name);
+    cpu_team_size(device->spec.n_threads);
+    cpu_team_run(device->spec.n_threads, bind_worker, cpu);
+    return CVY_OK;
+}
+
+static void describe(const struct cvy_device *device, struct cvy_text *out) {
+    const struct cpu_device *cpu = (const struct cpu_device *)device;
+    const dnnl_version_t *version = dnnl_version();
+    cvy_text_printf(out, "%s: %d thread%s on core%s %u", device->name, device->spec.n_threads,
+                    device->spec.n_threads == 1 ? "" : "s", cpu->n_cores == 1 ? "" : "s",
+                    cpu->cores.pu[cpu->first_core]);
+    for (int i = 1; i < cpu->n_cores; i++)
+        cvy_text_printf(out, ",%u", cpu->cores.pu[cpu->first_core + i]);
+    cvy_text_printf(out, ", oneDNN %d.%d.%d (instruction set %d)", version->major, version->minor,
+                    version->patch, (int)dnnl_get_effective_cpu_isa());
+}
+
+static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s) {
+    return cpu_arena_map(n_bytes, device->spec.n_threads, out, touch_s);
+}
+
+static void release(struct cvy_device *device, void *memory, size_t n_bytes) {
+    (void)device;
+    cpu_arena_unmap(memory, n_bytes);
+}
+
+/* ---- plain bytes --------------------------------------------------------------------------------- */
+
+struct bytes {
+    char *to;
+    const char *from; /* NULL: zeros */
+    size_t n;
+};
+
+static void copy_part(void *context, int part, int n_parts) {
+    struct bytes *b = context;
+    int64_t first, end;
+    cpu_part((int64_t)b->n, GRAIN * 4, part, n_parts, &first, &end);
+    if (b->from)
+        memcpy(b->to + first, b->from + first, (size_t)(end - first));
+    else
+        memset(b->to + first, 0, (size_t)(end - first));
+}
+
+static cvy_status upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes) {
+    cpu_team_run(device->spec.n_threads, copy_part, &(struct bytes){to, host, n_bytes});
+    return CVY_OK;
+}
+
+static cvy_status download(struct cvy_device *device, void *host, const void *from, size_t n_bytes) {
+    return upload(device, host, from, n_bytes);
+}
+
+static cvy_status zero(struct cvy_device *device, void *at, size_t n_bytes) {
+    return upload(device, at, NULL, n_bytes);
+}
+
+struct sum {
+    float *sum;
+    const float *a, *b;
+    size_t n;
+};
+
+CPU_VECTOR static void add_span(float *sum, const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        sum[i] = a[i] + b[i];
+}
+
+static void add_part(void *context, int part, int n_parts) {
+    struct sum *s = context;
+    int64_t first, end;
+    cpu_part((int64_t)s->n, GRAIN, part, n_parts, &first, &end);
+    add_span(s->sum + first, s->a + first, s->b + first, end - first);
+}
+
+static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {
+    cpu_team_run(device->spec.n_threads, add_part, &(struct sum){sum, a, b, n});
+    return CVY_OK;
+}
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+bool cpu_all_f32(const struct cvy_call *call) {
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const struct cvy_operand_spec *spec = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        if (!spec->is_absent && !spec->is_private && spec->desc.dtype != CVY_F32)
+            return false;
+    }
+    return true;
+}
+
+#define CPU_KERNEL(name) &cpu_kernel_##name,
+static const struct cvy_kernel_impl *const kernels[] = {
+#include "backends/cpu/kernels.def"
+    NULL,
+};
+
+const struct cvy_backend cvy_backend_cpu = {
+    .name = "cpu",
+    .help = "the processor's cores, through oneDNN; a device is a share of the cores",
+    .is_host_memory = true,
+    .count = count,
+    .open = open_device,
+    .close = close_device,
+    .enter = enter,
+    .describe = describe,
+    .alloc = alloc,
+    .release = release,
+    .upload = upload,
+    .download = download,
+    .zero = zero,
+    .add = add,
+    .ingest = cpu_ingest,
+    .layout_bytes = cpu_layout_bytes,
+    .layout_print = cpu_layout_print,
+    .layout_find = cpu_layout_find,
+    .kernels = kernels,
+};

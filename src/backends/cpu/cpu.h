@@ -1,0 +1,50 @@
+/* The CPU backend's device, and what its files share. oneDNN does convolutions, products and pooling; what it
+   lacks or does slower is plain loops, run by the same team of threads (team.h).
+   Same bits: a kernel is made for the device's T threads, and its bits depend on T, the call and the processor's
+   type, never on the thread, core or process that it runs in. */
+#ifndef CVY_CPU_CPU_H
+#define CVY_CPU_CPU_H
+
+#include "backends/cpu/cores.h"
+#include "backends/cpu/layout.h"
+#include "backends/cpu/team.h"
+#include "rt/backend.h"
+
+struct cpu_device {
+    struct cvy_device base;
+    struct cpu_cores cores;
+    int first_core, n_cores; /* its share */
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t
+        attr; /* scratchpad mode user: Winograd crashes with one of the library's own when it is
+                                   made in one thread and run in another */
+};
+
+static inline struct cpu_device *cpu_device(struct cvy_device *device) { return (struct cpu_device *)device; }
+
+/* CVY_OK, or an error that says what oneDNN would not do. */
+cvy_status cpu_dnnl(dnnl_status_t status, const char *what);
+
+cvy_status cpu_ingest(struct cvy_device *device, const struct cvy_ingest *what,
+                      const struct cvy_operand_spec *to_spec, void *to);
+
+/* For supports: are all operands that are there float32? */
+bool cpu_all_f32(const struct cvy_call *call);
+
+/* Loops marked so are compiled for several instruction sets, and the best one is taken at run time. Sanitizers
+   cannot run the resolvers, so with them there is one version. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CPU_VECTOR
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CPU_VECTOR
+#endif
+#ifndef CPU_VECTOR
+#define CPU_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#define CPU_INLINE static inline __attribute__((always_inline))
+
+#endif

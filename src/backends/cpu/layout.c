@@ -1,0 +1,241 @@
+/* Layouts are described by their names alone: a descriptor is turned into a name, a name into a layout, and the
+   names are interned. The interning table is the one thing of this backend that all its devices share; it only
+   grows, and what stands in it never changes. */
+#include "backends/cpu/layout.h"
+#include "base/mem.h"
+
+#include <oneapi/dnnl/dnnl_debug.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cvy_layout {
+    const struct cvy_layout *next;
+    char name[160];
+    int64_t groups; /* 1, or N of gN: */
+    bool is_wino;
+    dnnl_format_tag_t tag;
+    dnnl_wino_desc_t wino;
+};
+
+static const struct cvy_layout *_Atomic interned; /* a list that only grows */
+static pthread_mutex_t interning = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+static bool find_tag(const char *name, dnnl_format_tag_t *out) {
+    for (int tag = dnnl_a; tag < (int)dnnl_format_tag_last; tag++) {
+        if (strcmp(dnnl_fmt_tag2str((dnnl_format_tag_t)tag), name) == 0) {
+            *out = (dnnl_format_tag_t)tag;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The format tag of a descriptor without padding of its own or offsets; the first that fits, so that dimensions
+   of size 1 leave no choice. */
+static bool tag_of(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
+    for (int tag = dnnl_a; tag < (int)dnnl_format_tag_last; tag++) {
+        dnnl_memory_desc_t candidate;
+        if (dnnl_memory_desc_init_by_tag(&candidate, md->ndims, md->dims, md->data_type,
+                                         (dnnl_format_tag_t)tag) == dnnl_success &&
+            dnnl_memory_desc_equal(&candidate, md)) {
+            *out = (dnnl_format_tag_t)tag;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define WINO_FORMAT "wino:%d_%d_%d_%d_%d_%d_%d_%d_%d_%a_%zu"
+#define WINO_SCAN "wino:%d_%d_%d_%d_%d_%d_%d_%d_%d_%a_%zu%n"
+
+static void print_wino(const dnnl_wino_desc_t *w, char *name, size_t n) {
+    snprintf(name, n, WINO_FORMAT, (int)w->wino_format, w->r, w->alpha, w->ic, w->oc, w->ic_block,
+             w->oc_block, w->ic2_block, w->oc2_block, (double)w->adj_scale, w->size);
+}
+
+static bool parse_wino(const char *name, dnnl_wino_desc_t *w) {
+    int format, n = 0;
+    if (sscanf(name, WINO_SCAN, &format, &w->r, &w->alpha, &w->ic, &w->oc, &w->ic_block, &w->oc_block,
+               &w->ic2_block, &w->oc2_block, &w->adj_scale, &w->size, &n) < 11 ||
+        name[n] != '\0')
+        return false;
+    w->wino_format = (dnnl_wino_memory_format_t)format;
+    return true;
+}
+
+static bool parse(const char *name, struct cvy_layout *out) {
+    *out = (struct cvy_layout){.groups = 1};
+    if (strlen(name) >= sizeof out->name)
+        return false;
+    strcpy(out->name, name);
+    if (name[0] == 'g') {
+        char *end;
+        out->groups = strtoll(name + 1, &end, 10);
+        if (*end != ':' || out->groups < 2)
+            return false;
+        name = end + 1;
+    }
+    out->is_wino = parse_wino(name, &out->wino);
+    return out->is_wino || find_tag(name, &out->tag);
+}
+
+/* ---- interning ----------------------------------------------------------------------------------- */
+
+static const struct cvy_layout *look_up(const char *name) {
+    const struct cvy_layout *at = interned;
+    while (at && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+static cvy_status intern(const char *name, const struct cvy_layout **out) {
+    cvy_status status = CVY_OK;
+    struct cvy_layout parsed, *fresh = NULL;
+    const struct cvy_layout *found = NULL;
+    if (strcmp(name, "plain") == 0 || (found = look_up(name))) {
+        *out = found;
+        return CVY_OK;
+    }
+    if (!parse(name, &parsed))
+        return CVY_FAIL(CVY_ERR_USAGE, "%s: no such layout; oneDNN's format tags are layouts, and plain is",
+                        name);
+    pthread_mutex_lock(&interning);
+    found = look_up(name);
+    if (!found && (status = CVY_ALLOC(fresh, 1)) == CVY_OK) {
+        *fresh = parsed;
+        fresh->next = interned;
+        interned = found = fresh;
+    }
+    pthread_mutex_unlock(&interning);
+    if (status == CVY_OK)
+        *out = found;
+    return status;
+}
+
+/* ---- descriptors --------------------------------------------------------------------------------- */
+
+bool cpu_dtype(cvy_dtype dtype, dnnl_data_type_t *out) {
+    static const dnnl_data_type_t types[] = {
+        [CVY_F32] = dnnl_f32, [CVY_F64] = dnnl_data_type_undef, [CVY_BF16] = dnnl_bf16, [CVY_F16] = dnnl_f16,
+        [CVY_I32] = dnnl_s32, [CVY_I64] = dnnl_data_type_undef, [CVY_U8] = dnnl_u8,
+    };
+    *out = types[dtype];
+    return *out != dnnl_data_type_undef;
+}
+
+int64_t cpu_layout_groups(const struct cvy_layout *layout) { return layout ? layout->groups : 1; }
+
+/* Row-major strides; oneDNN has tags for that too, but this serves every rank alike. */
+static dnnl_status_t plain_md(int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
+                              dnnl_memory_desc_t *out) {
+    dnnl_dims_t strides = {0};
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[i] = step;
+        step *= dims[i];
+    }
+    return dnnl_memory_desc_init_by_strides(out, rank, dims, type, strides);
+}
+
+cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *desc, int64_t groups,
+                         dnnl_memory_desc_t *out) {
+    dnnl_data_type_t type;
+    dnnl_dims_t dims = {0};
+    int rank = 0;
+    if (layout && layout->groups > 1)
+        groups = layout->groups;
+    if (!cpu_dtype(desc->dtype, &type))
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "oneDNN has no %s", cvy_dtype_name(desc->dtype));
+    if (groups > 1)
+        dims[rank++] = groups;
+    for (int i = 0; i < desc->shape.n; i++)
+        dims[rank++] = i == 0 && groups > 1 ? desc->shape.dim[0] / groups : desc->shape.dim[i];
+    dnnl_status_t made;
+    if (!layout)
+        made = plain_md(rank, dims, type, out);
+    else
+        made = dnnl_memory_desc_init_by_tag(out, rank, dims, type,
+                                            layout->is_wino ? dnnl_format_tag_any : layout->tag);
+    if (made != dnnl_success)
+        return CVY_FAIL(CVY_ERR_FAILED, "%s does not fit a tensor of rank %d",
+                        layout ? layout->name : "plain", desc->shape.n);
+    if (layout && layout->is_wino) {
+        out->format_kind = dnnl_format_kind_wino;
+        out->format_desc.wino_desc = layout->wino;
+    }
+    return CVY_OK;
+}
+
+cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *desc,
+                         const struct cvy_layout **out) {
+    char name[sizeof((struct cvy_layout *)0)->name], group[24] = "";
+    int64_t groups = md->ndims > desc->shape.n ? md->dims[0] : 1;
+    dnnl_format_tag_t tag;
+    dnnl_memory_desc_t plain;
+    if (md->format_kind == dnnl_format_kind_wino) {
+        print_wino(&md->format_desc.wino_desc, name, sizeof name);
+        return intern(name, out);
+    }
+    if (plain_md(md->ndims, md->dims, md->data_type, &plain) == dnnl_success &&
+        dnnl_memory_desc_equal(&plain, md)) {
+        *out = NULL;
+        return CVY_OK;
+    }
+    if (!tag_of(md, &tag))
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "oneDNN answers a memory format without a name");
+    if (groups > 1)
+        snprintf(group, sizeof group, "g%lld:", (long long)groups);
+    snprintf(name, sizeof name, "%s%s", group, dnnl_fmt_tag2str(tag));
+    return intern(name, out);
+}
+
+bool cpu_layout_view(const struct cvy_layout *layout, const struct cvy_desc *desc, struct cpu_view *out) {
+    const struct cvy_shape *s = &desc->shape;
+    if (s->n < 2 || (layout && (layout->is_wino || layout->groups > 1)))
+        return false;
+    struct cpu_view v = {.n = s->dim[0], .channels = s->dim[1], .pixels = 1};
+    for (int i = 2; i < s->n; i++)
+        v.pixels *= s->dim[i];
+    int64_t in_memory = v.channels;
+    if (!layout) {
+        v.lanes = v.pixel = 1;
+        v.block = v.pixels;
+    } else if (layout->tag == dnnl_nhwc) {
+        v.lanes = v.block = 16;
+        v.pixel = v.channels;
+    } else if (layout->tag == dnnl_nChw16c || layout->tag == dnnl_nChw8c || layout->tag == dnnl_nChw4c) {
+        v.lanes = v.pixel = layout->tag == dnnl_nChw16c ? 16 : layout->tag == dnnl_nChw8c ? 8 : 4;
+        v.block = v.pixels * v.lanes;
+        in_memory = (v.channels + v.lanes - 1) / v.lanes * v.lanes;
+    } else {
+        return false;
+    }
+    v.n_blocks = (v.channels + v.lanes - 1) / v.lanes;
+    v.image = in_memory * v.pixels;
+    v.padded_channels = in_memory;
+    *out = v;
+    return true;
+}
+
+/* ---- the backend's slots ------------------------------------------------------------------------- */
+
+size_t cpu_layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *desc) {
+    dnnl_memory_desc_t md;
+    if (!layout)
+        return cvy_desc_bytes(desc);
+    return cpu_layout_md(layout, desc, 1, &md) == CVY_OK ? dnnl_memory_desc_get_size(&md) : 0;
+}
+
+void cpu_layout_print(const struct cvy_layout *layout, struct cvy_text *out) {
+    cvy_text_printf(out, "%s", layout ? layout->name : "plain");
+}
+
+bool cpu_layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out) {
+    (void)device;
+    *out = NULL;
+    return intern(name, out) == CVY_OK;
+}

@@ -1,0 +1,47 @@
+/* How a tensor lies in memory, for this backend: oneDNN's formats by oneDNN's names ("aBcd16b").
+   Layouts are interned for the whole process: equal layouts are equal pointers, and live as long as the process.
+   A layout knows no shape (but for Winograd's weights), so that it serves every shard size. Names:
+     TAG          a oneDNN format tag of the tensor's rank; plain row-major is no layout at all (NULL)
+     gN:TAG       weights O,I,H,W of a convolution in N groups, seen as N,O/N,I,H,W
+     wino:…       weights transformed for Winograd, with the numbers that describe them */
+#ifndef CVY_CPU_LAYOUT_H
+#define CVY_CPU_LAYOUT_H
+
+#include "graph/op.h"
+#include "rt/backend.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+/* oneDNN's name for an element type; false: it has none. */
+bool cpu_dtype(cvy_dtype dtype, dnnl_data_type_t *out);
+
+/* 1, or those of a convolution's weights. */
+int64_t cpu_layout_groups(const struct cvy_layout *layout);
+
+/* The memory descriptor of a tensor that lies so. groups > 1 splits dimension 0 (of plain tensors too). */
+cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *desc, int64_t groups,
+                         dnnl_memory_desc_t *out);
+
+/* The layout that a descriptor answered by oneDNN stands for: with one dimension more than the tensor when it is
+   weights in groups. */
+cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *desc,
+                         const struct cvy_layout **out);
+
+/* A tensor N,C,H,W as loops see it: channels in blocks of `lanes` that lie side by side, the last block perhaps
+   partial. Element (n, c, p) stands at n * image + c / lanes * block + p * pixel + c % lanes; plain N,C,H,W has
+   lanes = 1 and pixel = 1. */
+struct cpu_view {
+    int64_t n, channels, pixels;
+    int64_t lanes, image, block, pixel; /* in elements */
+    int64_t n_blocks;
+    int64_t padded_channels; /* channels that exist in memory: those past `channels` are zero */
+};
+/* False when the layout has another form. Tensors of rank 2 are seen as N,C,1,1. */
+bool cpu_layout_view(const struct cvy_layout *layout, const struct cvy_desc *desc, struct cpu_view *out);
+
+/* The backend's slots. */
+size_t cpu_layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *desc);
+void cpu_layout_print(const struct cvy_layout *layout, struct cvy_text *out);
+bool cpu_layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out);
+
+#endif
