@@ -46,7 +46,7 @@ struct cvy_safetensors_pair {
 };
 
 /* Writes "path.tmp", then renames it. Tensors lie in the given order, those of longer elements first: so
-   every tensor is aligned, which PyTorch's reader needs. CVY_ERR_USAGE: a name is taken twice or is not UTF-8;
+   every tensor is aligned, which PyTorch's reader needs. CVY_ERR_USAGE: a name is taken twice or not UTF-8;
    CVY_ERR_IO: the disk is full, … */
 cvy_status cvy_safetensors_write(const char *path, const struct cvy_safetensor *tensors, size_t n,
                                  const struct cvy_safetensors_pair *metadata, size_t n_metadata);

@@ -28,7 +28,7 @@ bool cvy_dtype_parse(const char *name, cvy_dtype *out) {
 }
 
 bool cvy_shape_equal(const struct cvy_shape *a, const struct cvy_shape *b) {
-    return memcmp(a, b, sizeof *a) == 0;
+    return a->n == b->n && memcmp(a->dim, b->dim, sizeof a->dim) == 0; /* the struct as a whole has padding */
 }
 
 bool cvy_desc_equal(const struct cvy_desc *a, const struct cvy_desc *b) {

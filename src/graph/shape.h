@@ -9,7 +9,7 @@ enum { CVY_MAX_DIMS = 6 };
 
 struct cvy_shape {
     int n;                      /* rank, 0 to CVY_MAX_DIMS */
-    int64_t dim[CVY_MAX_DIMS];  /* each >= 0; unused ones are 0, so shapes compare with memcmp */
+    int64_t dim[CVY_MAX_DIMS];  /* each >= 0; unused ones are 0: compare with cvy_shape_equal */
 };
 
 struct cvy_desc {
