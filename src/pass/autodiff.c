@@ -8,14 +8,13 @@
 
 struct sweep {
     struct cvy_graph *g;
-    size_t n_forward;  /* nodes before the sweep */
-    size_t n_values;   /* values before the sweep */
-    bool *is_trained;  /* per value: depends on a parameter */
-    cvy_value *grad;   /* per value */
+    size_t n_forward; /* nodes before the sweep */
+    size_t n_values;  /* values before the sweep */
+    bool *is_trained; /* per value: depends on a parameter */
+    cvy_value *grad;  /* per value */
 };
 
-static void mark_trained(struct sweep *s)
-{
+static void mark_trained(struct sweep *s) {
     for (size_t v = 0; v < s->n_values; v++) {
         s->is_trained[v] = s->g->values.data[v].kind == CVY_VALUE_PARAM;
         s->grad[v] = CVY_NONE;
@@ -32,12 +31,12 @@ static void mark_trained(struct sweep *s)
     }
 }
 
-static cvy_status seed_gradient(struct sweep *s, cvy_value loss)
-{
+static cvy_status seed_gradient(struct sweep *s, cvy_value loss) {
     const struct cvy_value_info *info = cvy_graph_value(s->g, loss);
     if (info->node < 0 || info->desc.dtype != CVY_F32 || cvy_shape_count(&info->desc.shape) != 1) {
-        return CVY_FAIL(CVY_ERR_USAGE, "the loss must be one float32 that a node computes; take cvy_batch_mean "
-                                       "or cvy_cross_entropy of the model's result");
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "the loss must be one float32 that a node computes; take cvy_batch_mean "
+                        "or cvy_cross_entropy of the model's result");
     }
     if (!s->is_trained[loss]) {
         return CVY_FAIL(CVY_ERR_USAGE, "the loss does not depend on any parameter");
@@ -47,8 +46,7 @@ static cvy_status seed_gradient(struct sweep *s, cvy_value loss)
     return cvy_graph_add_grad(s->g, &of, "constant", NULL, NULL, 0, &s->grad[loss]);
 }
 
-static cvy_status accumulate(struct sweep *s, const struct cvy_node *node, cvy_value into, cvy_value g)
-{
+static cvy_status accumulate(struct sweep *s, const struct cvy_node *node, cvy_value into, cvy_value g) {
     if (s->grad[into] == CVY_NONE) {
         s->grad[into] = g;
         return CVY_OK;
@@ -57,8 +55,7 @@ static cvy_status accumulate(struct sweep *s, const struct cvy_node *node, cvy_v
     return cvy_graph_add_grad(s->g, node, "add", NULL, both, 2, &s->grad[into]);
 }
 
-static cvy_status differentiate(struct sweep *s, size_t index)
-{
+static cvy_status differentiate(struct sweep *s, size_t index) {
     const struct cvy_node node = s->g->nodes.data[index]; /* a copy: the array moves as nodes are added */
     cvy_value gout[CVY_MAX_OUT], gin[32];
     bool any = false;
@@ -83,21 +80,21 @@ static cvy_status differentiate(struct sweep *s, size_t index)
     return CVY_OK;
 }
 
-static cvy_status add_reducible(struct cvy_graph *g, cvy_value value, cvy_value target, enum cvy_reduce_kind kind)
-{
+static cvy_status add_reducible(struct cvy_graph *g, cvy_value value, cvy_value target,
+                                enum cvy_reduce_kind kind) {
     struct cvy_reducible r = {.value = value, .target = target, .kind = kind, .bucket = -1};
     return cvy_vec_push(&g->reducibles, r);
 }
 
-static cvy_status collect_forward(struct sweep *s)
-{
+static cvy_status collect_forward(struct sweep *s) {
     struct cvy_graph *g = s->g;
     cvy_value loss = cvy_graph_output(g, "loss"), hits = cvy_graph_output(g, "hits");
     CVY_TRY(add_reducible(g, loss, CVY_NONE, CVY_REDUCE_LOSS));
     if (hits != CVY_NONE) {
         CVY_TRY(add_reducible(g, hits, CVY_NONE, CVY_REDUCE_HITS));
     }
-    for (size_t i = 0; i < s->n_forward; i++) { /* what an UPDATE node reads of a forward node is a statistic */
+    for (size_t i = 0; i < s->n_forward;
+         i++) { /* what an UPDATE node reads of a forward node is a statistic */
         const struct cvy_node *node = &g->nodes.data[i];
         for (int k = 0; node->phase == CVY_PHASE_UPDATE && k < node->n_in; k++) {
             if (g->values.data[node->in[k]].kind == CVY_VALUE_RESULT) {
@@ -108,16 +105,14 @@ static cvy_status collect_forward(struct sweep *s)
     return CVY_OK;
 }
 
-static int by_producer(const void *a, const void *b)
-{
+static int by_producer(const void *a, const void *b) {
     const int64_t *x = a, *y = b;
     return x[0] < y[0] ? -1 : x[0] > y[0];
 }
 
 /* The gradients in the order in which the backward pass makes them: that is the order of the buckets. */
-static cvy_status collect_gradients(struct sweep *s)
-{
-    int64_t (*order)[2] = NULL; /* producer * outputs + output, parameter */
+static cvy_status collect_gradients(struct sweep *s) {
+    int64_t(*order)[2] = NULL; /* producer * outputs + output, parameter */
     size_t n = 0;
     CVY_TRY(cvy_alloc_items(s->n_values, sizeof *order, (void **)&order));
     for (size_t v = 0; v < s->n_values; v++) {
@@ -137,11 +132,11 @@ static cvy_status collect_gradients(struct sweep *s)
     return status;
 }
 
-cvy_status cvy_pass_autodiff(struct cvy_graph *g)
-{
+cvy_status cvy_pass_autodiff(struct cvy_graph *g) {
     cvy_value loss = cvy_graph_output(g, "loss");
     if (loss == CVY_NONE) {
-        return CVY_FAIL(CVY_ERR_USAGE, "the graph has no output \"loss\": name one with cvy_output() to train it");
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "the graph has no output \"loss\": name one with cvy_output() to train it");
     }
     struct sweep s = {.g = g, .n_forward = g->nodes.n, .n_values = g->values.n};
     cvy_status status = CVY_OK;

@@ -1,8 +1,7 @@
 /* The backend call that stands for a node, and who reads which value. */
 #include "pass/pass.h"
 
-cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out)
-{
+cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out) {
     bool *used = NULL;
     CVY_TRY(CVY_ALLOC(used, g->values.n));
     for (size_t i = 0; i < g->nodes.n; i++) {
@@ -23,8 +22,7 @@ cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out)
     return CVY_OK;
 }
 
-static void operand_of_value(const struct cvy_graph *g, cvy_value v, struct cvy_operand_spec *out)
-{
+static void operand_of_value(const struct cvy_graph *g, cvy_value v, struct cvy_operand_spec *out) {
     *out = (struct cvy_operand_spec){.is_absent = v == CVY_NONE};
     if (v != CVY_NONE) {
         const struct cvy_value_info *info = &g->values.data[v];
@@ -36,10 +34,14 @@ static void operand_of_value(const struct cvy_graph *g, cvy_value v, struct cvy_
 }
 
 void cvy_call_of_node(const struct cvy_graph *g, const struct cvy_node *n, const bool *used,
-                      struct cvy_operand_spec *in, struct cvy_operand_spec *out, struct cvy_call *call)
-{
-    *call = (struct cvy_call){.op = n->op, .attrs = n->attrs, .n_in = n->n_in, .n_out = n->n_out,
-                              .in = in, .out = out, .algorithm = n->algorithm};
+                      struct cvy_operand_spec *in, struct cvy_operand_spec *out, struct cvy_call *call) {
+    *call = (struct cvy_call){.op = n->op,
+                              .attrs = n->attrs,
+                              .n_in = n->n_in,
+                              .n_out = n->n_out,
+                              .in = in,
+                              .out = out,
+                              .algorithm = n->algorithm};
     for (int k = 0; k < n->n_in; k++) {
         operand_of_value(g, n->in[k], &in[k]);
     }

@@ -24,8 +24,7 @@ struct chooser {
     struct cvy_operand_spec *in, *out;
 };
 
-const struct cvy_layout *cvy_masters_find(const struct cvy_masters *masters, const char *name)
-{
+const struct cvy_layout *cvy_masters_find(const struct cvy_masters *masters, const char *name) {
     for (size_t i = 0; i < masters->items.n; i++) {
         if (strcmp(masters->items.data[i].name, name) == 0) {
             return masters->items.data[i].layout;
@@ -37,8 +36,7 @@ const struct cvy_layout *cvy_masters_find(const struct cvy_masters *masters, con
 void cvy_masters_free(struct cvy_masters *masters) { cvy_vec_free(&masters->items); }
 
 /* Plain unless the kernel says otherwise. `is_fixed` of an output asks for exactly that layout. */
-static cvy_status ask_kernel(const struct cvy_choose_options *o, struct cvy_call *call)
-{
+static cvy_status ask_kernel(const struct cvy_choose_options *o, struct cvy_call *call) {
     call->rule_batch = o->rule_batch;
     call->is_training = o->is_training;
     const struct cvy_kernel_impl *impl = cvy_kernel_select(o->device, call, NULL);
@@ -54,8 +52,7 @@ static cvy_status ask_kernel(const struct cvy_choose_options *o, struct cvy_call
     return CVY_OK;
 }
 
-static const char *layout_label(const struct chooser *c, const struct cvy_layout *layout)
-{
+static const char *layout_label(const struct chooser *c, const struct cvy_layout *layout) {
     struct cvy_text text = {0};
     char *name = NULL;
     c->o->device->backend->layout_print(layout, &text);
@@ -68,8 +65,7 @@ static const char *layout_label(const struct chooser *c, const struct cvy_layout
 
 /* The value `v` of the new graph in `layout`. `near` gives phase and stage. */
 static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_value v,
-                            const struct cvy_layout *layout, cvy_value *out)
-{
+                            const struct cvy_layout *layout, cvy_value *out) {
     const struct cvy_value_info *info = cvy_graph_value(c->to, v);
     if (info->layout == layout) {
         *out = v;
@@ -84,8 +80,12 @@ static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_
     bool is_stored = info->kind == CVY_VALUE_PARAM;
     char *name = NULL;
     CVY_TRY(cvy_pool_printf(&c->to->pool, &name, "%s:%s", info->name, layout_label(c, layout)));
-    struct cvy_node_spec spec = {.op = cvy_op_find("reorder"), .name = name, .in = &v, .n_in = 1,
-                                 .phase = is_stored ? CVY_PHASE_REFRESH : near->phase, .stage = near->stage,
+    struct cvy_node_spec spec = {.op = cvy_op_find("reorder"),
+                                 .name = name,
+                                 .in = &v,
+                                 .n_in = 1,
+                                 .phase = is_stored ? CVY_PHASE_REFRESH : near->phase,
+                                 .stage = near->stage,
                                  .id = near->id};
     CVY_TRY(cvy_graph_add_node(c->to, &spec, out));
     cvy_graph_value(c->to, *out)->layout = layout;
@@ -95,8 +95,7 @@ static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_
 }
 
 /* Optimiser states lie as their parameter does; variadic groups have (param, grad, states…). */
-static void follow_params(struct chooser *c)
-{
+static void follow_params(struct chooser *c) {
     for (size_t i = 0; i < c->g->nodes.n; i++) {
         const struct cvy_node *node = &c->g->nodes.data[i];
         if (!(node->op->flags & CVY_OP_OPTIMIZER)) {
@@ -111,8 +110,7 @@ static void follow_params(struct chooser *c)
     }
 }
 
-static cvy_status start(struct chooser *c)
-{
+static cvy_status start(struct chooser *c) {
     CVY_TRY(cvy_graph_used(c->g, &c->used));
     CVY_TRY(CVY_ALLOC(c->wanted, c->g->values.n));
     CVY_TRY(CVY_ALLOC(c->is_gradient, c->g->values.n));
@@ -137,8 +135,7 @@ static cvy_status start(struct chooser *c)
 }
 
 /* An update runs on whatever layout its stored values have: all operands of a group share it. */
-static cvy_status choose_update(struct chooser *c, const struct cvy_node *node)
-{
+static cvy_status choose_update(struct chooser *c, const struct cvy_node *node) {
     CVY_TRY(cvy_graph_copy_node(c->to, c->g, node, c->map));
     const struct cvy_node *copy = &c->to->nodes.data[c->to->nodes.n - 1];
     for (int o = 0; o < copy->n_out; o++) {
@@ -151,8 +148,7 @@ static cvy_status choose_update(struct chooser *c, const struct cvy_node *node)
 }
 
 /* A reducible that came out in another layout than its parameter's is brought into it. */
-static cvy_status settle_gradient(struct chooser *c, const struct cvy_node *node, cvy_value v)
-{
+static cvy_status settle_gradient(struct chooser *c, const struct cvy_node *node, cvy_value v) {
     if (!c->is_gradient[v]) {
         return CVY_OK;
     }
@@ -161,8 +157,7 @@ static cvy_status settle_gradient(struct chooser *c, const struct cvy_node *node
     return in_layout(c, &near, c->map[v], c->wanted[v], &c->map[v]);
 }
 
-static cvy_status choose_node(struct chooser *c, const struct cvy_node *node)
-{
+static cvy_status choose_node(struct chooser *c, const struct cvy_node *node) {
     if (node->phase == CVY_PHASE_UPDATE) {
         return choose_update(c, node);
     }
@@ -200,8 +195,7 @@ static cvy_status choose_node(struct chooser *c, const struct cvy_node *node)
 }
 
 /* What the host reads is plain. */
-static cvy_status finish(struct chooser *c)
-{
+static cvy_status finish(struct chooser *c) {
     struct cvy_node near = {.phase = CVY_PHASE_FORWARD, .stage = -1, .bucket = -1};
     for (size_t i = 0; i < c->g->outputs.n; i++) {
         cvy_value v;
@@ -227,8 +221,7 @@ static cvy_status finish(struct chooser *c)
     return CVY_OK;
 }
 
-static void stop(struct chooser *c)
-{
+static void stop(struct chooser *c) {
     cvy_graph_free(c->to);
     free(c->map);
     free(c->used);
@@ -240,8 +233,7 @@ static void stop(struct chooser *c)
 }
 
 cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_options *options,
-                           const struct cvy_masters *masters, struct cvy_graph **out)
-{
+                           const struct cvy_masters *masters, struct cvy_graph **out) {
     struct chooser c = {.g = g, .o = options, .masters = masters};
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(start(&c));
@@ -257,10 +249,9 @@ out:
 }
 
 /* Layouts alone, nothing inserted: what each parameter's gradient would like to be. */
-static cvy_status walk_layouts(const struct cvy_graph *g, const struct cvy_choose_options *o, const bool *used,
-                               const struct cvy_layout **layout, struct cvy_operand_spec *in,
-                               struct cvy_operand_spec *out)
-{
+static cvy_status walk_layouts(const struct cvy_graph *g, const struct cvy_choose_options *o,
+                               const bool *used, const struct cvy_layout **layout,
+                               struct cvy_operand_spec *in, struct cvy_operand_spec *out) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct cvy_node *node = &g->nodes.data[i];
         if (node->phase == CVY_PHASE_UPDATE) {
@@ -280,8 +271,7 @@ static cvy_status walk_layouts(const struct cvy_graph *g, const struct cvy_choos
 }
 
 cvy_status cvy_pass_masters(const struct cvy_graph *g, const struct cvy_choose_options *options,
-                            struct cvy_masters *masters)
-{
+                            struct cvy_masters *masters) {
     const struct cvy_layout **layout = NULL;
     struct cvy_operand_spec *in = NULL, *out = NULL;
     bool *used = NULL;

@@ -16,7 +16,7 @@ static const struct pattern patterns[] = {
     {"batch_norm", NULL, "relu", "relu", -1},
 };
 
-struct match { /* per node: what becomes of it */
+struct match {                     /* per node: what becomes of it */
     const struct pattern *pattern; /* at the tail: fuse here */
     int32_t head;                  /* at the tail: the head's node */
     cvy_value extra;               /* at the tail: the residual */
@@ -32,8 +32,7 @@ struct fuser {
 
 static bool is_op(const struct cvy_node *node, const char *name) { return strcmp(node->op->name, name) == 0; }
 
-static cvy_status count_readers(struct fuser *f)
-{
+static cvy_status count_readers(struct fuser *f) {
     CVY_TRY(CVY_ALLOC(f->n_readers, f->g->values.n));
     CVY_TRY(CVY_ALLOC(f->reader, f->g->values.n));
     CVY_TRY(CVY_ALLOC(f->matches, f->g->nodes.n));
@@ -53,8 +52,7 @@ static cvy_status count_readers(struct fuser *f)
 }
 
 /* The only reader of v, if it is an `op` that is not part of a match yet; else NULL. */
-static const struct cvy_node *sole_reader(const struct fuser *f, cvy_value v, const char *op)
-{
+static const struct cvy_node *sole_reader(const struct fuser *f, cvy_value v, const char *op) {
     if (f->n_readers[v] != 1) {
         return NULL;
     }
@@ -63,8 +61,7 @@ static const struct cvy_node *sole_reader(const struct fuser *f, cvy_value v, co
     return is_op(node, op) && !m->is_absorbed && !m->pattern ? node : NULL;
 }
 
-static bool try_pattern(struct fuser *f, int32_t head, const struct pattern *p)
-{
+static bool try_pattern(struct fuser *f, int32_t head, const struct pattern *p) {
     const struct cvy_node *nodes = f->g->nodes.data;
     const struct cvy_node *node = &nodes[head], *middle = NULL, *tail;
     if (!is_op(node, p->head) || f->matches[head].is_absorbed) {
@@ -77,7 +74,8 @@ static bool try_pattern(struct fuser *f, int32_t head, const struct pattern *p)
             return false;
         }
         extra = middle->in[0] == link ? middle->in[1] : middle->in[0];
-        if (memcmp(&f->g->values.data[extra].desc, &f->g->values.data[link].desc, sizeof(struct cvy_desc)) != 0) {
+        if (memcmp(&f->g->values.data[extra].desc, &f->g->values.data[link].desc, sizeof(struct cvy_desc)) !=
+            0) {
             return false;
         }
         link = middle->out[0];
@@ -95,8 +93,7 @@ static bool try_pattern(struct fuser *f, int32_t head, const struct pattern *p)
 }
 
 static cvy_status emit_fused(const struct fuser *f, const struct match *m, const struct cvy_node *tail,
-                             struct cvy_graph *to, cvy_value *map)
-{
+                             struct cvy_graph *to, cvy_value *map) {
     struct cvy_node head = f->g->nodes.data[m->head];
     cvy_value in[8];
     memcpy(in, head.in, (size_t)head.n_in * sizeof *in);
@@ -115,8 +112,7 @@ static cvy_status emit_fused(const struct fuser *f, const struct match *m, const
     return CVY_OK;
 }
 
-static cvy_status copy_fused(const struct fuser *f, struct cvy_graph *to, cvy_value *map)
-{
+static cvy_status copy_fused(const struct fuser *f, struct cvy_graph *to, cvy_value *map) {
     for (size_t i = 0; i < f->g->nodes.n; i++) {
         const struct cvy_node *node = &f->g->nodes.data[i];
         const struct match *m = &f->matches[i];
@@ -126,7 +122,8 @@ static cvy_status copy_fused(const struct fuser *f, struct cvy_graph *to, cvy_va
             CVY_TRY(cvy_graph_copy_node(to, f->g, node, map));
         }
     }
-    for (size_t i = 0; i < f->g->nodes.n; i++) { /* last: they read what a fused node makes later than before */
+    for (size_t i = 0; i < f->g->nodes.n;
+         i++) { /* last: they read what a fused node makes later than before */
         if (f->g->nodes.data[i].phase == CVY_PHASE_UPDATE) {
             CVY_TRY(cvy_graph_copy_node(to, f->g, &f->g->nodes.data[i], map));
         }
@@ -137,8 +134,7 @@ static cvy_status copy_fused(const struct fuser *f, struct cvy_graph *to, cvy_va
     return CVY_OK;
 }
 
-cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out)
-{
+cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out) {
     struct fuser f = {.g = g};
     struct cvy_graph *to = NULL;
     cvy_value *map = NULL;

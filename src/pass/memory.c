@@ -1,7 +1,7 @@
 /* memory: where each value lies within a shard's slot. Time is the order of execution, FORWARD nodes then
    BACKWARD ones. A value holds its bytes from the node that makes it to its last reader; holes are filled best
    fit first. A view shares its input's bytes; an output takes its input's place when the operator and the
-   kernel allow it and nobody reads the input afterwards. */
+   kernel allow it and nobody reads the input afterwards. An output that nobody reads gets no place. */
 #include "pass/pass.h"
 
 #include <stdlib.h>
@@ -22,16 +22,14 @@ struct planner {
     CVY_VEC(struct hole) holes; /* by offset, never adjacent */
 };
 
-static cvy_value root_of(const struct planner *p, cvy_value v)
-{
+static cvy_value root_of(const struct planner *p, cvy_value v) {
     while (p->plan->storage[v] != v) {
         v = p->plan->storage[v];
     }
     return v;
 }
 
-static cvy_status take_hole(struct planner *p, size_t n_bytes, size_t *offset)
-{
+static cvy_status take_hole(struct planner *p, size_t n_bytes, size_t *offset) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < p->holes.n; i++) {
         if (p->holes.data[i].n_bytes >= n_bytes &&
@@ -55,8 +53,7 @@ static cvy_status take_hole(struct planner *p, size_t n_bytes, size_t *offset)
     return CVY_OK;
 }
 
-static cvy_status give_back(struct planner *p, size_t offset, size_t n_bytes)
-{
+static cvy_status give_back(struct planner *p, size_t offset, size_t n_bytes) {
     size_t i = 0;
     while (i < p->holes.n && p->holes.data[i].offset < offset) {
         i++;
@@ -78,18 +75,17 @@ static cvy_status give_back(struct planner *p, size_t offset, size_t n_bytes)
     return CVY_OK;
 }
 
-static cvy_status place(struct planner *p, cvy_value v)
-{
+static cvy_status place(struct planner *p, cvy_value v) {
     const struct cvy_value_info *info = &p->g->values.data[v];
-    p->plan->n_bytes[v] = cvy_align_up(p->device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
+    p->plan->n_bytes[v] =
+        cvy_align_up(p->device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
     return p->plan->n_bytes[v] ? take_hole(p, p->plan->n_bytes[v], &p->plan->offset[v]) : CVY_OK;
 }
 
 static bool is_view(const struct cvy_node *node) { return (node->op->flags & CVY_OP_VIEW) != 0; }
 
 /* Slot membership, views and last uses, in the order of execution. */
-static void find_uses(struct planner *p, const int32_t *order, size_t n)
-{
+static void find_uses(struct planner *p, const int32_t *order, size_t n) {
     const struct cvy_graph *g = p->g;
     for (size_t v = 0; v < g->values.n; v++) {
         enum cvy_value_kind kind = g->values.data[v].kind;
@@ -126,12 +122,12 @@ static void find_uses(struct planner *p, const int32_t *order, size_t n)
 
 /* The root whose place output o of the node at time t may take, or CVY_NONE. */
 static cvy_value reusable_input(struct planner *p, const struct cvy_node *node, int64_t t, int o,
-                                uint32_t not_in_place)
-{
+                                uint32_t not_in_place) {
     const struct cvy_value_info *out = &p->g->values.data[node->out[o]];
     for (int a = 0; a < node->op->n_aliases; a++) {
         const struct cvy_alias alias = node->op->aliases[a];
-        if (alias.out != o || (not_in_place >> o & 1) || alias.in >= node->n_in || node->in[alias.in] == CVY_NONE) {
+        if (alias.out != o || (not_in_place >> o & 1) || alias.in >= node->n_in ||
+            node->in[alias.in] == CVY_NONE) {
             continue;
         }
         cvy_value root = root_of(p, node->in[alias.in]);
@@ -144,23 +140,22 @@ static cvy_value reusable_input(struct planner *p, const struct cvy_node *node, 
             n_same += root_of(p, node->out[k]) == root;
         }
         if (p->in_slot[root] && p->last_use[root] == t && n_same == 1 && in->layout == out->layout &&
-            p->plan->n_bytes[root] == cvy_align_up(p->device->backend->layout_bytes(out->layout, &out->desc),
-                                                   CVY_ALIGN)) {
+            p->plan->n_bytes[root] ==
+                cvy_align_up(p->device->backend->layout_bytes(out->layout, &out->desc), CVY_ALIGN)) {
             return root;
         }
     }
     return CVY_NONE;
 }
 
-static cvy_status place_outputs(struct planner *p, const struct cvy_node *node, int64_t t)
-{
+static cvy_status place_outputs(struct planner *p, const struct cvy_node *node, int64_t t) {
     struct cvy_call call;
     cvy_call_of_node(p->g, node, p->used, p->in, p->out, &call);
     const struct cvy_kernel_impl *impl = is_view(node) ? NULL : cvy_kernel_select(p->device, &call, NULL);
     uint32_t not_in_place = impl ? impl->not_in_place : 0;
     for (int o = 0; o < node->n_out; o++) {
         cvy_value v = node->out[o];
-        if (!p->in_slot[v] || p->plan->storage[v] != v) {
+        if (!p->in_slot[v] || !p->used[v] || p->plan->storage[v] != v) {
             continue;
         }
         cvy_value root = reusable_input(p, node, t, o, not_in_place);
@@ -174,8 +169,7 @@ static cvy_status place_outputs(struct planner *p, const struct cvy_node *node, 
     return CVY_OK;
 }
 
-static cvy_status free_dead(struct planner *p, const struct cvy_node *node, int64_t t)
-{
+static cvy_status free_dead(struct planner *p, const struct cvy_node *node, int64_t t) {
     for (int i = 0; i < node->n_in + node->n_out; i++) {
         cvy_value v = i < node->n_in ? node->in[i] : node->out[i - node->n_in];
         if (v == CVY_NONE) {
@@ -190,8 +184,7 @@ static cvy_status free_dead(struct planner *p, const struct cvy_node *node, int6
     return CVY_OK;
 }
 
-static cvy_status plan_nodes(struct planner *p)
-{
+static cvy_status plan_nodes(struct planner *p) {
     const struct cvy_graph *g = p->g;
     int32_t *order = NULL;
     size_t n = 0;
@@ -227,8 +220,8 @@ out:
     return status;
 }
 
-cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device, struct cvy_slot_plan *out)
-{
+cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device,
+                           struct cvy_slot_plan *out) {
     struct planner p = {.g = g, .device = device, .plan = out};
     cvy_status status = CVY_OK;
     *out = (struct cvy_slot_plan){.n_values = g->values.n};
@@ -254,8 +247,7 @@ out:
     return status;
 }
 
-void cvy_slot_plan_free(struct cvy_slot_plan *plan)
-{
+void cvy_slot_plan_free(struct cvy_slot_plan *plan) {
     free(plan->offset);
     free(plan->n_bytes);
     free(plan->storage);

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_training(const struct cvy_op *op, void *attrs, bool is_training)
-{
+static void set_training(const struct cvy_op *op, void *attrs, bool is_training) {
     for (int i = 0; i < op->n_attrs; i++) {
         if (op->attrs[i].type == CVY_ATTR_BOOL && strcmp(op->attrs[i].name, "training") == 0) {
             *(bool *)((char *)attrs + op->attrs[i].offset) = is_training;
@@ -16,8 +15,7 @@ static void set_training(const struct cvy_op *op, void *attrs, bool is_training)
 }
 
 /* needed[n]: a wanted output depends on node n. */
-static void mark_needed(const struct cvy_graph *g, const bool *wanted, bool *needed)
-{
+static void mark_needed(const struct cvy_graph *g, const bool *wanted, bool *needed) {
     for (size_t i = g->nodes.n; i-- > 0;) {
         const struct cvy_node *node = &g->nodes.data[i];
         for (int o = 0; o < node->n_out; o++) {
@@ -26,8 +24,7 @@ static void mark_needed(const struct cvy_graph *g, const bool *wanted, bool *nee
     }
 }
 
-static bool makes_wanted(const struct cvy_graph *g, bool *wanted, bool *needed, bool is_training)
-{
+static bool makes_wanted(const struct cvy_graph *g, bool *wanted, bool *needed, bool is_training) {
     bool changed = false;
     for (size_t i = g->nodes.n; i-- > 0;) {
         const struct cvy_node *node = &g->nodes.data[i];
@@ -43,8 +40,7 @@ static bool makes_wanted(const struct cvy_graph *g, bool *wanted, bool *needed, 
 }
 
 static cvy_status copy_needed(const struct cvy_graph *g, const bool *needed, bool is_training,
-                              struct cvy_graph *to, cvy_value *map)
-{
+                              struct cvy_graph *to, cvy_value *map) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         if (needed[i]) {
             CVY_TRY(cvy_graph_copy_node(to, g, &g->nodes.data[i], map));
@@ -54,9 +50,8 @@ static cvy_status copy_needed(const struct cvy_graph *g, const bool *needed, boo
     return CVY_OK;
 }
 
-cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char *const *outputs, int n_outputs,
-                         struct cvy_graph **out)
-{
+cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char *const *outputs,
+                         int n_outputs, struct cvy_graph **out) {
     CVY_TRY(cvy_graph_status(g));
     bool *wanted = NULL, *needed = NULL;
     cvy_value *map = NULL;

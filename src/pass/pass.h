@@ -9,8 +9,8 @@
 
 /* mode: keeps what the named outputs need, and sets every attribute called "training". Outputs that the
    graph lacks are left out. UPDATE nodes stay when is_training. */
-cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char *const *outputs, int n_outputs,
-                         struct cvy_graph **out);
+cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char *const *outputs,
+                         int n_outputs, struct cvy_graph **out);
 
 /* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
@@ -22,7 +22,7 @@ cvy_status cvy_pass_autodiff(struct cvy_graph *g);
 /* update: cuts the reducibles into buckets and appends, for each bucket, the optimiser over its parameters. */
 struct cvy_update_options {
     const struct cvy_op *optimizer;
-    const void *attrs;           /* its attributes */
+    const void *attrs;                       /* its attributes */
     size_t first_bucket_bytes, bucket_bytes; /* borders; one tensor is never cut */
 };
 cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options);
@@ -34,14 +34,15 @@ struct cvy_masters { /* name -> layout of stored values that are not plain */
     CVY_VEC(struct cvy_master {
         const char *name; /* owned by the graph that fixed it */
         const struct cvy_layout *layout;
-    }) items;
+    })
+    items;
 };
 const struct cvy_layout *cvy_masters_find(const struct cvy_masters *masters, const char *name);
 void cvy_masters_free(struct cvy_masters *masters);
 
 struct cvy_choose_options {
     struct cvy_device *device;
-    int64_t rule_batch;  /* largest shard size of the run */
+    int64_t rule_batch; /* largest shard size of the run */
     bool is_training;
 };
 /* Finds the masters (training graph only; for inference they stay empty = plain). */
@@ -53,13 +54,15 @@ cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_op
 /* memory: offsets of the values that live within a shard's slot, by liveness over FORWARD then BACKWARD nodes,
    reusing an input's place where operator and kernel allow. Stored values and reducibles get no slot. */
 struct cvy_slot_plan {
-    size_t *offset;   /* per value; SIZE_MAX: not in the slot */
-    size_t *n_bytes;  /* per value, of its layout */
-    cvy_value *storage; /* per value: the value whose bytes it shares (itself mostly; views and in-place differ) */
+    size_t *offset;  /* per value; SIZE_MAX: not in the slot */
+    size_t *n_bytes; /* per value, of its layout */
+    cvy_value
+        *storage; /* per value: the value whose bytes it shares (itself mostly; views and in-place differ) */
     size_t slot_bytes;
     size_t n_values;
 };
-cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device, struct cvy_slot_plan *out);
+cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device,
+                           struct cvy_slot_plan *out);
 void cvy_slot_plan_free(struct cvy_slot_plan *plan);
 
 /* Shared: the backend call that stands for node n (layouts as the graph's values have them). The arrays in

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-static void cut_buckets(struct cvy_graph *g, const struct cvy_update_options *o)
-{
+static void cut_buckets(struct cvy_graph *g, const struct cvy_update_options *o) {
     size_t filled = 0;
     int32_t bucket = 0;
     for (size_t i = 0; i < g->reducibles.n; i++) {
@@ -25,8 +24,7 @@ static void cut_buckets(struct cvy_graph *g, const struct cvy_update_options *o)
 }
 
 /* batch_norm_update and its like, already in the graph, wait for the bucket of their statistic. */
-static void place_statistics(struct cvy_graph *g)
-{
+static void place_statistics(struct cvy_graph *g) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         struct cvy_node *node = &g->nodes.data[i];
         node->bucket = -1;
@@ -41,8 +39,8 @@ static void place_statistics(struct cvy_graph *g)
 }
 
 /* The states of one parameter: "conv1.weight.momentum", zero, of the parameter's shape. */
-static cvy_status add_states(struct cvy_graph *g, const struct cvy_op *op, cvy_value param, cvy_value *group)
-{
+static cvy_status add_states(struct cvy_graph *g, const struct cvy_op *op, cvy_value param,
+                             cvy_value *group) {
     for (int k = 2; k < op->n_in; k++) {
         struct cvy_desc desc = cvy_graph_value(g, param)->desc;
         char *name = NULL;
@@ -54,8 +52,7 @@ static cvy_status add_states(struct cvy_graph *g, const struct cvy_op *op, cvy_v
 }
 
 static cvy_status optimise_bucket(struct cvy_graph *g, const struct cvy_update_options *o, cvy_value hyper,
-                                  int32_t bucket)
-{
+                                  int32_t bucket) {
     const struct cvy_op *op = o->optimizer;
     cvy_value *in = NULL;
     char *name = NULL;
@@ -74,8 +71,13 @@ static cvy_status optimise_bucket(struct cvy_graph *g, const struct cvy_update_o
     }
     if (n > 1) {
         CVY_TRY_OUT(cvy_pool_printf(&g->pool, &name, "%s.%d", op->name, bucket));
-        struct cvy_node_spec spec = {.op = op, .name = name, .attrs = o->attrs, .in = in, .n_in = n,
-                                     .phase = CVY_PHASE_UPDATE, .stage = -1};
+        struct cvy_node_spec spec = {.op = op,
+                                     .name = name,
+                                     .attrs = o->attrs,
+                                     .in = in,
+                                     .n_in = n,
+                                     .phase = CVY_PHASE_UPDATE,
+                                     .stage = -1};
         CVY_TRY_OUT(cvy_graph_add_node(g, &spec, NULL));
         g->nodes.data[g->nodes.n - 1].bucket = bucket;
     }
@@ -84,8 +86,7 @@ out:
     return status;
 }
 
-cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options)
-{
+cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options) {
     const struct cvy_desc hyper_desc = {CVY_F32, CVY_SHAPE(2)};
     cvy_value hyper;
     cut_buckets(g, options);

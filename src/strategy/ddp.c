@@ -4,9 +4,10 @@
 
 static cvy_status check(const struct cvy_strategy_input *input) {
     if (input->n_shards < input->n_devices)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "%d shards cannot occupy %d devices: raise --shards to %d or more, or take fewer devices",
-                        input->n_shards, input->n_devices, input->n_devices);
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "%d shards cannot occupy %d devices: raise --shards to %d or more, or take fewer devices",
+            input->n_shards, input->n_devices, input->n_devices);
     return CVY_OK;
 }
 

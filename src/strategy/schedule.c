@@ -11,8 +11,15 @@ struct writer { /* appends to one schedule; the first failure sticks */
 };
 
 struct cvy_instr cvy_instr_make(enum cvy_instr_kind kind) {
-    return (struct cvy_instr){.kind = kind, .stage = -1, .part = -1, .shard = -1, .slot = -1, .sum = -1,
-                              .from = -1, .bucket = -1, .record_event = -1};
+    return (struct cvy_instr){.kind = kind,
+                              .stage = -1,
+                              .part = -1,
+                              .shard = -1,
+                              .slot = -1,
+                              .sum = -1,
+                              .from = -1,
+                              .bucket = -1,
+                              .record_event = -1};
 }
 
 static void emit(struct writer *w, struct cvy_instr instr) {
@@ -27,7 +34,8 @@ static void emit_load(struct writer *w, int32_t shard, int32_t slot) {
     emit(w, i);
 }
 
-static void emit_run(struct writer *w, enum cvy_phase phase, int32_t part, int32_t shard, int32_t slot, int32_t sum) {
+static void emit_run(struct writer *w, enum cvy_phase phase, int32_t part, int32_t shard, int32_t slot,
+                     int32_t sum) {
     struct cvy_instr i = cvy_instr_make(CVY_I_RUN);
     i.phase = phase;
     i.stage = 0;
@@ -66,7 +74,8 @@ cvy_status cvy_schedule_shards(const struct cvy_strategy_input *input, struct cv
     out->device = input->device;
     out->n_devices = input->n_devices;
     out->n_shards = input->n_shards;
-    cvy_tree_shards(input->n_shards, input->n_devices, input->device, &out->first_shard, &out->n_local_shards);
+    cvy_tree_shards(input->n_shards, input->n_devices, input->device, &out->first_shard,
+                    &out->n_local_shards);
     for (int32_t d = 0; d < input->n_devices; d++) {
         struct cvy_partial partials[CVY_TREE_DEPTH];
         int32_t n = cvy_tree_partials(input->n_shards, input->n_devices, d, partials,
@@ -74,7 +83,8 @@ cvy_status cvy_schedule_shards(const struct cvy_strategy_input *input, struct cv
         for (int32_t k = 0; k < n; k++)
             CVY_TRY(cvy_vec_push(&out->partials, partials[k]));
     }
-    out->n_sums = out->n_sums ? out->n_sums : 1; /* the result needs a place on a device without shards, too */
+    out->n_sums =
+        out->n_sums ? out->n_sums : 1; /* the result needs a place on a device without shards, too */
     out->n_slots = 1;
     out->n_slots_split = out->n_local_shards ? out->n_local_shards : 1;
     out->n_sums_split = out->n_slots_split;
@@ -120,8 +130,7 @@ static cvy_status write_train(const struct cvy_strategy_input *in, bool reduce, 
 /* Split calls: every shard keeps its slot and its sum between forward and backward. The tree's stack position k
    then lies in the sum of the first shard that it stands for. */
 static cvy_status write_split(const struct cvy_strategy_input *in, bool reduce, struct cvy_program *out) {
-    struct writer f = {&out->forward, CVY_OK}, b = {&out->backward, CVY_OK},
-                  u = {&out->update, CVY_OK};
+    struct writer f = {&out->forward, CVY_OK}, b = {&out->backward, CVY_OK}, u = {&out->update, CVY_OK};
     struct cvy_tree_stack stack = {.n_shards = in->n_shards};
     int32_t sum_of[CVY_TREE_DEPTH];
     for (int32_t i = 0; i < out->n_local_shards; i++) {
@@ -147,7 +156,7 @@ static cvy_status write_rest(const struct cvy_strategy_input *in, struct cvy_pro
     emit_simple(&e, CVY_I_REFRESH, 1);
     for (int32_t i = 0; i < out->n_local_shards; i++) {
         emit_load(&e, out->first_shard + i, 0);
-        emit_run(&e, CVY_PHASE_FORWARD, -1, out->first_shard + i, 0, 0);
+        emit_run(&e, CVY_PHASE_FORWARD, 0, out->first_shard + i, 0, 0);
         struct cvy_instr result = cvy_instr_make(CVY_I_RESULT);
         result.shard = out->first_shard + i;
         result.slot = 0;
@@ -160,7 +169,8 @@ static cvy_status write_rest(const struct cvy_strategy_input *in, struct cvy_pro
     return e.status ? e.status : s.status;
 }
 
-cvy_status cvy_schedule_replica(const struct cvy_strategy_input *input, bool reduce, struct cvy_program *out) {
+cvy_status cvy_schedule_replica(const struct cvy_strategy_input *input, bool reduce,
+                                struct cvy_program *out) {
     CVY_TRY(cvy_schedule_shards(input, out));
     if (input->n_buckets) {
         CVY_TRY(write_train(input, reduce, out));

@@ -9,7 +9,7 @@
 struct cvy_strategy_input {
     int32_t n_devices, device; /* device: which of them the program is for */
     int32_t n_shards;          /* S */
-    int32_t n_buckets;         /* of gradients; the backward pass is cut into as many parts. 0: inference only */
+    int32_t n_buckets; /* of gradients; the backward pass is cut into as many parts. 0: inference only */
 };
 
 struct cvy_strategy {

@@ -1,0 +1,107 @@
+/* The memory of a worker: one arena per device, all spaces in it, every page touched before the first step.
+   When a later shard size needs more, a new arena is made and the stored values move. */
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of each space. */
+static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
+    const struct cvy_program *p = w->program;
+    size_t slots = (size_t)(is_split ? p->n_slots_split : p->n_slots);
+    size_t sums = (size_t)(is_split ? p->n_sums_split : p->n_sums);
+    size_t scratch = p->scratch_bytes > w->store.scratch_bytes ? p->scratch_bytes : w->store.scratch_bytes;
+    bytes[CVY_SPACE_NONE] = w->store.staging_bytes;
+    bytes[CVY_SPACE_PERSIST] = p->persist_bytes;
+    bytes[CVY_SPACE_PACKED] = p->packed_bytes;
+    bytes[CVY_SPACE_SUM] = sums * p->sum_bytes;
+    bytes[CVY_SPACE_SLOT] = slots * p->slot_bytes;
+    bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
+}
+
+static cvy_status move_stored(struct cvy_worker *w, char *to, size_t n_bytes) {
+    char *host = NULL;
+    CVY_TRY(CVY_ALLOC(host, n_bytes));
+    cvy_status status = w->device->backend->download(w->device, host, w->memory[CVY_SPACE_PERSIST], n_bytes);
+    if (status == CVY_OK)
+        status = w->device->backend->upload(w->device, to, host, n_bytes);
+    free(host);
+    return status;
+}
+
+/* The arrays that running needs: addresses of operands, reductions. */
+static cvy_status prepare_arrays(struct cvy_worker *w) {
+    const struct cvy_program *p = w->program;
+    if (w->in)
+        return CVY_OK;
+    CVY_TRY(CVY_ALLOC(w->in, CVY_MAX_OPERANDS));
+    CVY_TRY(CVY_ALLOC(w->out, CVY_MAX_OPERANDS));
+    CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n));
+    CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n));
+    for (size_t b = 0; b < p->buckets.n; b++) {
+        char *name = NULL;
+        CVY_TRY(cvy_pool_printf(&w->store.pool, &name, "bucket %zu", b));
+        w->reductions[b] = (struct cvy_reduction){.name = name,
+                                                  .n = p->buckets.data[b].n_floats,
+                                                  .n_shards = p->n_shards,
+                                                  .n_partials = (int32_t)p->partials.n,
+                                                  .partials = p->partials.data};
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
+    struct cvy_device *device = worker->device;
+    size_t bytes[CVY_N_SPACES], total = 0;
+    bool fits = worker->arena != NULL;
+    CVY_TRY(cvy_program_prepare(worker->program, device));
+    CVY_TRY(cvy_store_prepare(&worker->store, device));
+    CVY_TRY(prepare_arrays(worker));
+    measure(worker, is_split || worker->is_split, bytes);
+    for (int s = 0; s < CVY_N_SPACES; s++) {
+        fits &= bytes[s] <= worker->memory_bytes[s];
+        total += bytes[s];
+    }
+    if (fits)
+        return CVY_OK;
+    void *arena = NULL;
+    double touch_s = 0;
+    CVY_TRY(device->backend->alloc(device, total, &arena, &touch_s));
+    worker->touch_s += touch_s;
+    char *at = arena, *old = worker->arena;
+    size_t old_bytes = worker->arena_bytes;
+    char *persist = at + bytes[CVY_SPACE_NONE];
+    cvy_status status = old ? move_stored(worker, persist, bytes[CVY_SPACE_PERSIST]) : CVY_OK;
+    if (old)
+        device->backend->release(device, old, old_bytes);
+    for (int s = 0; s < CVY_N_SPACES; s++) {
+        worker->memory[s] = at;
+        worker->memory_bytes[s] = bytes[s];
+        at += bytes[s];
+    }
+    worker->arena = arena;
+    worker->arena_bytes = total;
+    worker->is_split |= is_split;
+    worker->is_evaluation_stale = true;
+    if (old && status == CVY_OK) { /* the packed copies are gone */
+        struct cvy_instr instr = cvy_instr_make(CVY_I_REFRESH);
+        instr.part = 0;
+        cvy_schedule refresh = {&instr, 1, 1};
+        struct cvy_work none = {0};
+        status = cvy_execute(worker, &refresh, &none);
+    }
+    return status;
+}
+
+void cvy_execute_release(struct cvy_worker *worker) {
+    if (worker->arena)
+        worker->device->backend->release(worker->device, worker->arena, worker->arena_bytes);
+    worker->arena = NULL;
+    free(worker->in);
+    free(worker->out);
+    free(worker->reductions);
+    free(worker->mine);
+    worker->in = worker->out = NULL;
+    worker->reductions = NULL;
+    worker->mine = NULL;
+}

@@ -1,0 +1,248 @@
+/* execute: walks a schedule on the worker's device. Nothing here allocates: kernels, memory and the arrays of
+   addresses are made by cvy_execute_prepare. */
+#include "engine/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s) { return n * s / n_shards; }
+
+int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s) {
+    return cvy_shard_first(n, n_shards, s + 1) - cvy_shard_first(n, n_shards, s);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------- */
+
+void *cvy_place_address(const struct cvy_worker *w, struct cvy_place place, int32_t slot, int32_t sum) {
+    char *base = w->memory[place.space];
+    if (place.space == CVY_SPACE_NONE)
+        return NULL;
+    if (place.space == CVY_SPACE_SLOT)
+        base += (size_t)slot * w->program->slot_bytes;
+    if (place.space == CVY_SPACE_SUM)
+        base += (size_t)sum * w->program->sum_bytes;
+    return base + place.offset;
+}
+
+void *cvy_port_address(const struct cvy_worker *w, const struct cvy_segment *segment, const char *port,
+                       int32_t slot, int32_t sum, const struct cvy_operand **operand) {
+    for (size_t i = 0; segment && i < segment->ports.n; i++) {
+        if (strcmp(segment->ports.data[i].name, port) == 0) {
+            *operand = &segment->operands.data[segment->ports.data[i].operand];
+            return cvy_place_address(w, (*operand)->place, slot, sum);
+        }
+    }
+    return NULL;
+}
+
+static float *bucket_address(const struct cvy_worker *w, int32_t bucket, int32_t sum) {
+    struct cvy_place place = {CVY_SPACE_SUM, w->program->buckets.data[bucket].offset, 0};
+    return cvy_place_address(w, place, 0, sum);
+}
+
+/* ---- instructions ---------------------------------------------------------------------------------- */
+
+/* One instruction's surroundings. */
+struct step {
+    struct cvy_worker *w;
+    struct cvy_work *work;
+    const struct cvy_backend *backend;
+    const struct cvy_instr *i;
+};
+
+static int64_t shard_images(const struct step *s) {
+    return cvy_shard_size(s->work->n, s->w->program->n_shards, s->i->shard);
+}
+
+static int64_t shard_first(const struct step *s) {
+    return cvy_shard_first(s->work->n, s->w->program->n_shards, s->i->shard);
+}
+
+static struct cvy_segment *forward_segment(const struct step *s) {
+    return cvy_program_segment(s->w->program, CVY_PHASE_FORWARD, s->work->is_training, 0, shard_images(s));
+}
+
+cvy_status cvy_execute_op(struct cvy_worker *w, const struct cvy_segment *segment,
+                          const struct cvy_prog_op *op, int32_t slot, int32_t sum) {
+    for (int k = 0; k < op->n_in + op->n_out; k++) {
+        int32_t index = k < op->n_in ? op->in[k] : op->out[k - op->n_in];
+        const struct cvy_operand *operand = index < 0 ? NULL : &segment->operands.data[index];
+        void *at =
+            operand && !operand->spec.is_absent ? cvy_place_address(w, operand->place, slot, sum) : NULL;
+        if (k < op->n_in)
+            w->in[k] = at;
+        else
+            w->out[k - op->n_in] = at;
+    }
+    return op->kernel->impl->run(op->kernel, w->in, w->out, w->memory[CVY_SPACE_SCRATCH]);
+}
+
+static cvy_status run_segment(const struct step *s, const struct cvy_segment *segment) {
+    struct cvy_worker *w = s->w;
+    if (!segment)
+        return CVY_FAIL(CVY_ERR_FAILED, "no segment for %s of shard %d: its size was not compiled",
+                        cvy_instr_name(s->i->kind), s->i->shard);
+    for (size_t k = 0; k < segment->ops.n; k++) {
+        const struct cvy_prog_op *op = &segment->ops.data[k];
+        if (!op->kernel)
+            continue; /* a view */
+        int64_t start = w->timeline.ring ? cvy_now_ns() : 0;
+        CVY_TRY(cvy_execute_op(w, segment, op, s->i->slot, s->i->sum));
+        if (w->timeline.ring) {
+            struct cvy_event event = {op->op->name, op->name, s->i->shard, s->i->bucket, start, cvy_now_ns()};
+            cvy_timeline_add(&w->timeline, &event);
+        }
+    }
+    return CVY_OK;
+}
+
+static cvy_status upload_port(const struct step *s, const struct cvy_segment *segment, const char *port,
+                              const void *host, size_t n_bytes) {
+    const struct cvy_operand *operand;
+    void *at = cvy_port_address(s->w, segment, port, s->i->slot, 0, &operand);
+    return at ? s->backend->upload(s->w->device, at, host, n_bytes) : CVY_OK;
+}
+
+static cvy_status do_load(const struct step *s) {
+    const struct cvy_batch *batch = s->work->batch;
+    const struct cvy_operand *operand;
+    int64_t n = shard_images(s), first = shard_first(s);
+    struct cvy_segment *segment = forward_segment(s);
+    if (n == 0)
+        return CVY_OK;
+    void *images = cvy_port_address(s->w, segment, "images", s->i->slot, 0, &operand);
+    if (images) {
+        struct cvy_ingest ingest = {batch, first, n};
+        CVY_TRY(s->backend->ingest(s->w->device, &ingest, &operand->spec, images));
+    }
+    if (batch->labels)
+        CVY_TRY(upload_port(s, segment, "labels", batch->labels + first, (size_t)n * sizeof *batch->labels));
+    float divisor = (float)s->work->n;
+    int64_t rng[3] = {(int64_t)s->w->plan->options.seed, (int64_t)s->work->step, first};
+    CVY_TRY(upload_port(s, segment, "divisor", &divisor, sizeof divisor));
+    return upload_port(s, segment, "rng", rng, sizeof rng);
+}
+
+static cvy_status do_zero(const struct step *s, int32_t bucket) {
+    return s->backend->zero(s->w->device, bucket_address(s->w, bucket, s->i->sum),
+                            s->w->program->buckets.data[bucket].n_floats * sizeof(float));
+}
+
+/* An empty shard takes part with zeros: bucket b's, in place of the part that would have made it. */
+static cvy_status do_run(const struct step *s) {
+    if (shard_images(s) == 0)
+        return s->i->phase == CVY_PHASE_BACKWARD ? do_zero(s, s->i->part) : CVY_OK;
+    return run_segment(s, cvy_program_segment(s->w->program, s->i->phase, s->work->is_training, s->i->part,
+                                              shard_images(s)));
+}
+
+static cvy_status do_add(const struct step *s) {
+    float *sum = bucket_address(s->w, s->i->bucket, s->i->sum);
+    return s->backend->add(s->w->device, sum, sum, bucket_address(s->w, s->i->bucket, s->i->from),
+                           s->w->program->buckets.data[s->i->bucket].n_floats);
+}
+
+static cvy_status do_reduce(const struct step *s) {
+    struct cvy_worker *w = s->w;
+    struct cvy_reduction *r = &w->reductions[s->i->bucket];
+    float **mine = w->mine + (size_t)s->i->bucket * w->program->partials.n;
+    int n = 0;
+    for (size_t k = 0; k < w->program->partials.n; k++) {
+        const struct cvy_partial *p = &w->program->partials.data[k];
+        if (p->device == w->program->device) /* split calls: in the sum of its first shard */
+            mine[n++] = bucket_address(w, s->i->bucket,
+                                       s->work->is_split ? p->first - w->program->first_shard : p->sum);
+    }
+    r->mine = mine;
+    r->result = bucket_address(w, s->i->bucket, 0);
+    return w->team->transport->reduce_start(w->group, s->i->bucket, r);
+}
+
+static cvy_status do_wait(const struct step *s) {
+    return s->w->team->transport->reduce_wait(s->w->group, s->i->bucket);
+}
+
+static const struct cvy_segment *any_training_forward(const struct cvy_program *program) {
+    for (size_t i = 0; i < program->segments.n; i++) {
+        if (program->segments.data[i].phase == CVY_PHASE_FORWARD && program->segments.data[i].is_training)
+            return &program->segments.data[i];
+    }
+    return NULL;
+}
+
+static cvy_status do_check(const struct step *s) {
+    const struct cvy_operand *operand;
+    const void *at = cvy_port_address(s->w, any_training_forward(s->w->program), "loss", 0, 0, &operand);
+    float loss = 0;
+    CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
+    if (!isfinite(loss))
+        return CVY_FAIL(CVY_ERR_NAN, "step %lld: the loss is %s", (long long)s->work->step,
+                        isnan(loss) ? "nan" : "infinite");
+    return CVY_OK;
+}
+
+static cvy_status do_update(const struct step *s) {
+    const struct cvy_segment *segment =
+        cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);
+    float hyper[2] = {(float)s->work->lr, (float)(s->work->step + 1)};
+    s->w->is_evaluation_stale = true;
+    CVY_TRY(upload_port(s, segment, "hyper", hyper, sizeof hyper));
+    return run_segment(s, segment);
+}
+
+static cvy_status download_rows(const struct step *s, const char *port, void *host, size_t row_bytes) {
+    const struct cvy_operand *operand;
+    const void *at = cvy_port_address(s->w, forward_segment(s), port, s->i->slot, 0, &operand);
+    if (!host || shard_images(s) == 0)
+        return CVY_OK;
+    if (!at)
+        return CVY_FAIL(CVY_ERR_USAGE, "the graph has no output \"%s\": name one with cvy_output()", port);
+    return s->backend->download(s->w->device, (char *)host + (size_t)shard_first(s) * row_bytes, at,
+                                (size_t)shard_images(s) * row_bytes);
+}
+
+static cvy_status do_result(const struct step *s) {
+    const struct cvy_work *work = s->work;
+    CVY_TRY(download_rows(s, "losses", work->losses, sizeof *work->losses));
+    CVY_TRY(download_rows(s, "ranks", work->ranks, sizeof *work->ranks));
+    return download_rows(s, "logits", work->logits, (size_t)work->n_classes * sizeof *work->logits);
+}
+
+static cvy_status do_broadcast(const struct step *s) {
+    s->w->is_evaluation_stale = true;
+    return s->w->team->transport->broadcast(s->w->group, 0, s->w->memory[CVY_SPACE_PERSIST],
+                                            s->w->program->persist_bytes, "parameters");
+}
+
+static cvy_status do_refresh(const struct step *s) {
+    bool is_training = s->i->part == 0;
+    if (!is_training && !s->w->is_evaluation_stale)
+        return CVY_OK;
+    if (!is_training)
+        s->w->is_evaluation_stale = false;
+    const struct cvy_segment *segment =
+        cvy_program_segment(s->w->program, CVY_PHASE_REFRESH, is_training, s->i->part, 0);
+    return segment ? run_segment(s, segment) : CVY_OK;
+}
+
+static cvy_status (*const actions[CVY_N_INSTR])(const struct step *) = {
+    [CVY_I_LOAD] = do_load,       [CVY_I_RUN] = do_run,       [CVY_I_ADD] = do_add,
+    [CVY_I_REDUCE] = do_reduce,   [CVY_I_WAIT] = do_wait,     [CVY_I_CHECK] = do_check,
+    [CVY_I_UPDATE] = do_update,   [CVY_I_RESULT] = do_result, [CVY_I_BROADCAST] = do_broadcast,
+    [CVY_I_REFRESH] = do_refresh,
+};
+
+cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
+    for (size_t k = 0; k < schedule->n; k++) {
+        const struct cvy_instr *i = &schedule->data[k];
+        struct step step = {worker, work, worker->device->backend, i};
+        int64_t start = worker->timeline.ring ? cvy_now_ns() : 0;
+        CVY_TRY(actions[i->kind](&step));
+        if (worker->timeline.ring && i->kind != CVY_I_RUN && i->kind != CVY_I_UPDATE) {
+            struct cvy_event event = {
+                cvy_instr_name(i->kind), NULL, i->shard, i->bucket, start, cvy_now_ns()};
+            cvy_timeline_add(&worker->timeline, &event);
+        }
+    }
+    return CVY_OK;
+}

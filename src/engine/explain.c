@@ -1,0 +1,128 @@
+/* explain: what the plan did, as text: the graph before and after each pass, the programs, a summary. */
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct section {
+    const char *pass, *help;
+    cvy_status (*print)(const struct cvy_plan *plan, struct cvy_text *out);
+};
+
+static cvy_status print_graph(const char *title, const struct cvy_graph *g, cvy_layout_printer layouts,
+                              struct cvy_text *out) {
+    if (!g) {
+        cvy_text_printf(out, "# %s: none, this plan is for inference\n", title);
+        return out->status;
+    }
+    cvy_text_printf(out, "# %s: %zu nodes\n", title, g->nodes.n);
+    return cvy_graph_print(g, layouts, out);
+}
+
+static cvy_status print_build(const struct cvy_plan *plan, struct cvy_text *out) {
+    return print_graph("built", plan->built, NULL, out);
+}
+
+static cvy_status print_fuse(const struct cvy_plan *plan, struct cvy_text *out) {
+    CVY_TRY(print_graph("before fuse", plan->built, NULL, out));
+    return print_graph("after fuse", plan->fused ? plan->fused : plan->evaluation, NULL, out);
+}
+
+static cvy_status print_autodiff(const struct cvy_plan *plan, struct cvy_text *out) {
+    CVY_TRY(print_graph("before autodiff", plan->fused, NULL, out));
+    return print_graph("after autodiff and update", plan->train, NULL, out);
+}
+
+struct chosen {
+    struct cvy_graph *graph;
+};
+
+/* The devices belong to the workers' threads: choosing runs there. */
+static cvy_status choose_task(struct cvy_worker *worker, void *argument) {
+    struct chosen *chosen = argument;
+    struct cvy_plan *plan = worker->plan;
+    struct cvy_choose_options options = {worker->device, plan->rule_batch, plan->train != NULL};
+    struct cvy_graph *sized = NULL;
+    if (worker->rank != 0)
+        return CVY_OK;
+    CVY_TRY(cvy_graph_rebatch(plan->train ? plan->train : plan->evaluation, plan->rule_batch, &sized));
+    cvy_status status = cvy_pass_choose(sized, &options, &worker->masters, &chosen->graph);
+    cvy_graph_free(sized);
+    return status;
+}
+
+static cvy_status print_choose(const struct cvy_plan *plan, struct cvy_text *out) {
+    struct chosen chosen = {NULL};
+    CVY_TRY(print_graph("before choose", plan->train ? plan->train : plan->evaluation, NULL, out));
+    /* the plan itself does not change: the cast gives the team, whose threads do the work */
+    CVY_TRY(cvy_team_run((struct cvy_team *)&plan->team, choose_task, &chosen));
+    cvy_status status = print_graph("after choose", chosen.graph, plan->backend->layout_print, out);
+    cvy_graph_free(chosen.graph);
+    return status;
+}
+
+static cvy_status print_program(const struct cvy_plan *plan, struct cvy_text *out) {
+    for (int i = 0; i < plan->team.n; i++)
+        CVY_TRY(cvy_program_print(plan->team.workers[i].program, plan->backend, out));
+    return CVY_OK;
+}
+
+static void print_space(struct cvy_text *out, const char *what, size_t n_bytes, int n) {
+    cvy_text_printf(out, "  %-42s %10.2f MB", what, (double)n_bytes / 1e6);
+    if (n >= 0)
+        cvy_text_printf(out, " x %d", n);
+    cvy_text_printf(out, "\n");
+}
+
+static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *out) {
+    const struct cvy_program *p = plan->team.workers[0].program;
+    cvy_text_printf(out, "%d device%s: %s (%s), strategy %s, S=%lld shards of up to %lld images, T=%d\n",
+                    plan->n_devices, plan->n_devices > 1 ? "s" : "", plan->options.devices,
+                    plan->backend->name, plan->strategy->name, (long long)plan->options.shards,
+                    (long long)plan->rule_batch, plan->n_threads);
+    if (plan->train)
+        cvy_text_printf(
+            out,
+            "training graph: %zu nodes (built with %zu, fused to %zu), %zu values to reduce in %d "
+            "buckets\n",
+            plan->train->nodes.n, plan->built->nodes.n, plan->fused->nodes.n, plan->train->reducibles.n,
+            plan->train->n_buckets);
+    cvy_text_printf(out, "memory of each device:\n");
+    print_space(out, "parameters, buffers, optimiser state", p->persist_bytes, -1);
+    print_space(out, "packed copies of parameters", p->packed_bytes, -1);
+    print_space(out, "gradients and partial sums", p->sum_bytes, p->n_sums);
+    print_space(out, "activations of one shard, shards in flight", p->slot_bytes, p->n_slots);
+    cvy_text_printf(out, "  (with forward, backward and update called apart: %d sums, %d slots)\n",
+                    p->n_sums_split, p->n_slots_split);
+    return out->status;
+}
+
+static const struct section sections[] = {
+    {"build", "the graph as the model built it", print_build},
+    {"fuse", "before and after fusion", print_fuse},
+    {"autodiff", "before and after differentiation and update", print_autodiff},
+    {"choose", "before and after layouts and algorithms", print_choose},
+    {"program", "each device's program", print_program},
+};
+enum { N_SECTIONS = sizeof sections / sizeof *sections };
+
+cvy_status cvy_plan_explain(const cvy_plan *plan, const char *pass, char **out) {
+    struct cvy_text text = {0};
+    const char *names[N_SECTIONS];
+    cvy_status status = CVY_ERR_USAGE;
+    for (size_t i = 0; i < N_SECTIONS; i++) {
+        names[i] = sections[i].pass;
+        if (pass && strcmp(pass, sections[i].pass) == 0)
+            status = sections[i].print(plan, &text);
+    }
+    if (!pass)
+        status = print_summary(plan, &text);
+    else if (status == CVY_ERR_USAGE && text.n == 0)
+        status = CVY_FAIL(CVY_ERR_USAGE, "no pass '%s': take build, fuse, autodiff, choose or program%s%s",
+                          pass, cvy_nearest(pass, names, N_SECTIONS) ? "; did you mean " : "",
+                          cvy_nearest(pass, names, N_SECTIONS) ? cvy_nearest(pass, names, N_SECTIONS) : "");
+    if (status == CVY_OK)
+        status = cvy_text_take(&text, out);
+    cvy_text_free(&text);
+    return status;
+}

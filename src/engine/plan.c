@@ -1,0 +1,234 @@
+/* Plans: options are checked, graphs made, devices opened, programs compiled. */
+#include "engine/plan.h"
+
+#include "engine/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options --------------------------------------------------------------------------------------- */
+
+static cvy_status copy_text(struct cvy_plan *plan, const char **text) {
+    char *copy = NULL;
+    if (!*text)
+        return CVY_OK;
+    CVY_TRY(cvy_pool_strdup(&plan->pool, *text, &copy));
+    *text = copy;
+    return CVY_OK;
+}
+
+static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *options) {
+    cvy_plan_options *o = &plan->options;
+    *o = *options;
+    CVY_TRY(copy_text(plan, &o->devices));
+    CVY_TRY(copy_text(plan, &o->strategy));
+    CVY_TRY(copy_text(plan, &o->backend));
+    CVY_TRY(copy_text(plan, &o->conv_algo));
+    CVY_TRY(copy_text(plan, &o->optimizer));
+    CVY_TRY(copy_text(plan, &o->optimizer_attributes));
+    o->bucket_mb = o->bucket_mb > 0 ? o->bucket_mb : 25;
+    o->first_bucket_mb = o->first_bucket_mb > 0 ? o->first_bucket_mb : 1;
+    o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 60;
+    o->conv_algo = o->conv_algo ? o->conv_algo : "auto";
+    if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
+        return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
+                        o->conv_algo);
+    if (o->batch_size < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: at least 1", (long long)o->batch_size);
+    if (o->shards < 0 || o->shards > 1 << 20)
+        return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
+                        (long long)o->shards);
+    if (o->threads_per_device < 0)
+        return CVY_FAIL(CVY_ERR_USAGE, "%d threads per device: take 1 or more, or 0 for all of its cores",
+                        o->threads_per_device);
+    return CVY_OK;
+}
+
+static cvy_status choose_strategy(struct cvy_plan *plan) {
+    cvy_plan_options *o = &plan->options;
+    const char *names[32];
+    size_t n;
+    const struct cvy_strategy *const *table = cvy_strategy_table(&n);
+    for (size_t i = 0; i < n && i < 32; i++)
+        names[i] = table[i]->name;
+    if (!o->strategy)
+        o->strategy = plan->n_devices > 1 ? "ddp" : "single";
+    plan->strategy = cvy_strategy_find(o->strategy);
+    if (!plan->strategy) {
+        const char *nearest = cvy_nearest(o->strategy, names, n);
+        return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s%s; `convoy train --help` lists them", o->strategy,
+                        nearest ? "; did you mean " : "", nearest ? nearest : "");
+    }
+    o->shards = o->shards ? o->shards : plan->n_devices;
+    plan->rule_batch = (o->batch_size + o->shards - 1) / o->shards;
+    struct cvy_strategy_input input = {.n_devices = plan->n_devices, .n_shards = (int32_t)o->shards};
+    return plan->strategy->check(&input);
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------------- */
+
+static cvy_status find_optimizer(const char *name, const struct cvy_op **out) {
+    const char *names[64];
+    size_t n, n_names = 0;
+    const struct cvy_op *const *table = cvy_op_table(&n);
+    *out = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if ((table[i]->flags & CVY_OP_OPTIMIZER) && n_names < 64)
+            names[n_names++] = table[i]->name;
+        if ((table[i]->flags & CVY_OP_OPTIMIZER) && strcmp(table[i]->name, name) == 0)
+            *out = table[i];
+    }
+    if (*out)
+        return CVY_OK;
+    const char *nearest = cvy_nearest(name, names, n_names);
+    return CVY_FAIL(CVY_ERR_USAGE, "no optimizer '%s'%s%s; `convoy train --help` lists them", name,
+                    nearest ? "; did you mean " : "", nearest ? nearest : "");
+}
+
+static cvy_status make_training_graph(struct cvy_plan *plan) {
+    static const char *const wanted[] = {"loss", "hits"};
+    struct cvy_graph *mode = NULL, *copy = NULL;
+    struct cvy_update_options update = {.first_bucket_bytes =
+                                            (size_t)(plan->options.first_bucket_mb * 1048576),
+                                        .bucket_bytes = (size_t)(plan->options.bucket_mb * 1048576)};
+    void *attrs = NULL;
+    CVY_TRY(find_optimizer(plan->options.optimizer, &update.optimizer));
+    CVY_TRY(cvy_pool_alloc(&plan->pool, update.optimizer->attrs_size, &attrs));
+    cvy_attrs_default(update.optimizer, attrs);
+    if (plan->options.optimizer_attributes)
+        CVY_TRY(cvy_attrs_parse(update.optimizer, plan->options.optimizer_attributes, attrs));
+    update.attrs = attrs;
+    cvy_status status;
+    CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
+    CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));
+    CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
+    CVY_TRY_OUT(cvy_pass_autodiff(copy));
+    CVY_TRY_OUT(cvy_pass_update(copy, &update));
+    CVY_TRY_OUT(cvy_graph_verify(copy));
+    plan->train = copy;
+    copy = NULL;
+out:
+    cvy_graph_free(mode);
+    cvy_graph_free(copy);
+    return status;
+}
+
+static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
+    static const char *const wanted[] = {"losses", "ranks", "logits"};
+    struct cvy_graph *mode = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(cvy_pass_mode(plan->built, false, wanted, 3, &mode));
+    CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->evaluation));
+    CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
+out:
+    cvy_graph_free(mode);
+    return status;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------- */
+
+static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
+    CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
+    CVY_TRY(CVY_ALLOC(plan->groups, (size_t)list->n));
+    plan->team.n = list->n;
+    if (list->n > 1) {
+        plan->team.transport = cvy_transport_find("threads");
+        CVY_TRY(plan->team.transport->open(list->n, plan->options.timeout_s, plan->groups));
+    }
+    for (int i = 0; i < list->n; i++) {
+        struct cvy_worker *w = &plan->team.workers[i];
+        struct cvy_device_spec spec = {.index = list->index[i],
+                                       .n_threads = plan->options.threads_per_device,
+                                       .n_local = list->n,
+                                       .local_index = i,
+                                       .conv_algo = plan->options.conv_algo,
+                                       .log = &plan->options.log};
+        w->plan = plan;
+        w->rank = i;
+        w->group = plan->groups[i];
+        w->is_evaluation_stale = true;
+        CVY_TRY(plan->backend->open(&spec, &w->device));
+    }
+    plan->n_threads = plan->team.workers[0].device->spec.n_threads;
+    return cvy_team_start(&plan->team);
+}
+
+static cvy_status compile_task(struct cvy_worker *worker, void *argument) {
+    (void)argument;
+    return cvy_compile_program(worker);
+}
+
+static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
+    struct cvy_device_list list;
+    CVY_TRY(cvy_graph_status(graph));
+    CVY_TRY(cvy_graph_rebatch(graph, graph->batch, &plan->built));
+    CVY_TRY(copy_options(plan, options));
+    CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, &list));
+    plan->backend = list.backend;
+    plan->n_devices = list.n;
+    plan->options.devices = list.text;
+    CVY_TRY(choose_strategy(plan));
+    if (plan->options.optimizer)
+        CVY_TRY(make_training_graph(plan));
+    CVY_TRY(make_evaluation_graph(plan));
+    CVY_TRY(open_devices(plan, &list));
+    return cvy_team_run(&plan->team, compile_task, NULL);
+}
+
+cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out) {
+    struct cvy_plan *plan = NULL;
+    CVY_TRY(CVY_ALLOC(plan, 1));
+    cvy_status status = build_plan(plan, graph, options);
+    if (status == CVY_OK)
+        *out = plan;
+    else
+        cvy_plan_free(plan);
+    return status;
+}
+
+static void free_worker(struct cvy_plan *plan, struct cvy_worker *w) {
+    if (w->device)
+        cvy_execute_release(w);
+    cvy_program_free(w->program);
+    cvy_store_free(&w->store);
+    free(w->reducible_offset);
+    cvy_masters_free(&w->masters);
+    cvy_graph_free(w->chosen);
+    cvy_timeline_close(&w->timeline);
+    if (w->device)
+        plan->backend->close(w->device);
+}
+
+void cvy_plan_free(cvy_plan *plan) {
+    if (!plan)
+        return;
+    if (plan->team.workers && plan->team.workers[0].is_running)
+        cvy_team_stop(&plan->team);
+    for (int i = 0; i < plan->team.n; i++)
+        free_worker(plan, &plan->team.workers[i]);
+    if (plan->team.transport && plan->groups[0])
+        plan->team.transport->close(plan->team.n, plan->groups);
+    free(plan->team.workers);
+    free(plan->groups);
+    cvy_graph_free(plan->built);
+    cvy_graph_free(plan->fused);
+    cvy_graph_free(plan->train);
+    cvy_graph_free(plan->evaluation);
+    cvy_pool_free(&plan->pool);
+    free(plan);
+}
+
+void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out) {
+    *out = (struct cvy_plan_facts){.devices = plan->options.devices,
+                                   .strategy = plan->strategy->name,
+                                   .backend = plan->backend->name,
+                                   .conv_algo = plan->options.conv_algo,
+                                   .n_devices = plan->n_devices,
+                                   .shards = plan->options.shards,
+                                   .threads = plan->n_threads};
+    for (int i = 0; i < plan->team.n; i++) {
+        const struct cvy_worker *w = &plan->team.workers[i];
+        size_t n = w->arena ? w->arena_bytes : cvy_program_bytes(w->program);
+        out->arena_bytes = n > out->arena_bytes ? n : out->arena_bytes;
+    }
+}

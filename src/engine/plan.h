@@ -1,0 +1,76 @@
+/* A plan: graph, devices and strategy bound together; and what the engine's files share of it. */
+#ifndef CVY_ENGINE_PLAN_H
+#define CVY_ENGINE_PLAN_H
+
+#include "engine/state.h"
+#include "engine/worker.h"
+#include "strategy/strategy.h"
+
+struct cvy_plan {
+    cvy_plan_options options; /* texts copied into the pool, defaults filled in */
+    struct cvy_pool pool;
+    const struct cvy_backend *backend;
+    const struct cvy_strategy *strategy;
+    int n_devices, n_threads;
+    char *device_names;              /* "cpu:0-1" */
+    int64_t rule_batch;              /* the largest shard */
+    struct cvy_graph *built;         /* a copy of the user's */
+    struct cvy_graph *fused, *train; /* before and after autodiff and update; NULL without optimiser */
+    struct cvy_graph *evaluation;
+    struct cvy_team team;
+    struct cvy_group **groups;
+    bool is_used; /* a session exists */
+};
+
+/* ---- compile.c: graphs to programs. Run by the workers. ---- */
+
+/* Layouts, store, schedules and the segments of the largest shard: everything but kernels and memory. */
+cvy_status cvy_compile_program(struct cvy_worker *worker);
+/* Adds the segments for shards of `size` images, when they are not there. */
+cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training);
+/* The segment for this run; NULL when it was not compiled. */
+struct cvy_segment *cvy_program_segment(const struct cvy_program *program, enum cvy_phase phase,
+                                        bool is_training, int32_t part, int64_t shard_size);
+
+/* ---- execute.c: programs to results. Run by the workers. ---- */
+
+/* What one run of a schedule works on. */
+struct cvy_work {
+    const cvy_batch *batch;
+    int64_t n;     /* images of the global batch */
+    uint64_t step; /* updates done before; keys dropout */
+    double lr;
+    bool is_split, is_training;
+    float *losses; /* results of evaluation, or NULL */
+    int32_t *ranks;
+    float *logits;
+    int64_t n_classes; /* row length of logits */
+};
+/* Kernels and memory for what has been compiled; keeps stored values. */
+cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split);
+cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work);
+/* One operator with a kernel. */
+cvy_status cvy_execute_op(struct cvy_worker *worker, const struct cvy_segment *segment,
+                          const struct cvy_prog_op *op, int32_t slot, int32_t sum);
+void cvy_execute_release(struct cvy_worker *worker);
+/* Images of shard s out of n_shards, and the first of them, in a batch of n. */
+int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s);
+int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s);
+/* The address of a port's operand, and the operand. NULL when the segment has no such port. */
+void *cvy_port_address(const struct cvy_worker *worker, const struct cvy_segment *segment, const char *port,
+                       int32_t slot, int32_t sum, const struct cvy_operand **operand);
+void *cvy_place_address(const struct cvy_worker *worker, struct cvy_place place, int32_t slot, int32_t sum);
+
+/* ---- diagnose.c ---- */
+
+/* Runs the forward pass again, operator by operator, and fails with the first that made a number that is not
+   finite (of the lowest shard of this worker). CVY_OK when none did. */
+cvy_status cvy_diagnose(struct cvy_worker *worker, struct cvy_work *work);
+
+/* ---- stored.c ---- */
+
+/* Plain values of a stored value on this worker's device, to and from the host. [owner] */
+cvy_status cvy_stored_read(struct cvy_worker *worker, const struct cvy_stored *stored, void *host);
+cvy_status cvy_stored_write(struct cvy_worker *worker, const struct cvy_stored *stored, const void *host);
+
+#endif

@@ -1,0 +1,269 @@
+/* Sessions: steps, split calls, evaluation. A call hands one schedule to all workers and waits for them. */
+#include "engine/session.h"
+
+#include "graph/init.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- preparing --------------------------------------------------------------------------------------- */
+
+struct sizes {
+    int64_t n;
+    bool is_training, is_split;
+};
+
+static cvy_status prepare_task(struct cvy_worker *worker, void *argument) {
+    const struct sizes *sizes = argument;
+    int64_t n_shards = worker->program->n_shards;
+    for (int64_t s = 0; s < n_shards; s++) {
+        int64_t size = cvy_shard_size(sizes->n, n_shards, s);
+        if (size > 0)
+            CVY_TRY(cvy_compile_size(worker, size, sizes->is_training));
+    }
+    return cvy_execute_prepare(worker, sizes->is_split);
+}
+
+static bool is_prepared(const struct cvy_session *session, const struct sizes *sizes) {
+    const struct cvy_worker *w = &session->plan->team.workers[0];
+    int64_t low = sizes->n / w->program->n_shards;
+    int64_t high = low + (sizes->n % w->program->n_shards != 0);
+    for (int64_t size = low; size <= high; size++) {
+        if (size > 0 && !cvy_program_segment(w->program, CVY_PHASE_FORWARD, sizes->is_training, 0, size))
+            return false;
+    }
+    return w->arena && (w->is_split || !sizes->is_split);
+}
+
+cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_training, bool is_split) {
+    struct sizes sizes = {n, is_training, is_split};
+    if (is_training && !session->plan->train)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "this plan is for inference: name an optimizer in its options to train");
+    if (n < 1 || n > session->plan->options.batch_size)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "a batch of %" PRId64 " images does not fit this plan, made for up to %" PRId64, n,
+                        session->plan->options.batch_size);
+    return is_prepared(session, &sizes) ? CVY_OK : cvy_team_run(&session->plan->team, prepare_task, &sizes);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------- */
+
+static cvy_status open_task(struct cvy_worker *worker, void *argument) {
+    (void)argument;
+    CVY_TRY(cvy_execute_prepare(worker, false));
+    if (worker->plan->options.timeline && !worker->timeline.ring)
+        CVY_TRY(cvy_timeline_open(&worker->timeline, 1 << 17));
+    return CVY_OK;
+}
+
+static cvy_status initialise(struct cvy_session *session) {
+    const struct cvy_store *store = &session->plan->team.workers[0].store;
+    void *host = NULL;
+    cvy_status status = CVY_OK;
+    CVY_TRY_OUT(cvy_alloc_items(1, store->staging_bytes, &host));
+    for (size_t i = 0; i < store->values.n; i++) {
+        const struct cvy_stored *s = &store->values.data[i];
+        bool is_drawn =
+            s->desc.dtype == CVY_F32 && (s->kind == CVY_VALUE_PARAM || s->kind == CVY_VALUE_BUFFER);
+        if (!is_drawn)
+            continue; /* states, hypers and counters start at zero, as the arena does */
+        CVY_TRY_OUT(cvy_init_fill(session->plan->options.seed, s->name, &s->desc, &s->init, host));
+        CVY_TRY_OUT(cvy_session_write(session, s->name, host));
+    }
+    CVY_TRY_OUT(cvy_session_spread(session));
+out:
+    free(host);
+    return status;
+}
+
+cvy_status cvy_session_new(cvy_plan *plan, cvy_session **out) {
+    struct cvy_session *session = NULL;
+    if (plan->is_used)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "this plan has a session already: free it first, or make another plan");
+    CVY_TRY(CVY_ALLOC(session, 1));
+    session->plan = plan;
+    session->lr = 0.1;
+    cvy_status status = cvy_team_run(&plan->team, open_task, NULL);
+    if (status == CVY_OK)
+        status = initialise(session);
+    if (status != CVY_OK) {
+        free(session);
+        return status;
+    }
+    plan->is_used = true;
+    *out = session;
+    return CVY_OK;
+}
+
+static cvy_status release_task(struct cvy_worker *worker, void *argument) {
+    (void)argument;
+    cvy_execute_release(worker);
+    return CVY_OK;
+}
+
+void cvy_session_free(cvy_session *session) {
+    if (!session)
+        return;
+    (void)cvy_team_run(&session->plan->team, release_task, NULL);
+    session->plan->is_used = false;
+    free(session);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------- */
+
+enum which { TRAIN, FORWARD, BACKWARD, UPDATE, EVALUATE, START };
+
+struct run {
+    enum which which;
+    struct cvy_work *work;
+};
+
+static cvy_status run_task(struct cvy_worker *worker, void *argument) {
+    const struct run *run = argument;
+    const struct cvy_program *p = worker->program;
+    const cvy_schedule *const schedules[] = {
+        [TRAIN] = &p->train,   [FORWARD] = &p->forward,   [BACKWARD] = &p->backward,
+        [UPDATE] = &p->update, [EVALUATE] = &p->evaluate, [START] = &p->start};
+    return cvy_execute(worker, schedules[run->which], run->work);
+}
+
+static cvy_status diagnose_task(struct cvy_worker *worker, void *argument) {
+    return cvy_diagnose(worker, argument);
+}
+
+static cvy_status run_schedule(struct cvy_session *session, enum which which, struct cvy_work *work) {
+    struct run run = {which, work};
+    return cvy_team_run(&session->plan->team, run_task, &run);
+}
+
+/* A loss that is not finite stopped the step before any update: say where it comes from. */
+static cvy_status explain_failure(struct cvy_session *session, cvy_status status, struct cvy_work *work) {
+    if (status != CVY_ERR_NAN || !work->batch)
+        return status;
+    struct cvy_error error;
+    cvy_error_save(&error, status);
+    cvy_status found = cvy_team_run(&session->plan->team, diagnose_task, work);
+    return found == CVY_OK ? cvy_error_restore(&error) : found;
+}
+
+static cvy_status read_metrics_task(struct cvy_worker *worker, void *argument) {
+    cvy_metrics *out = argument;
+    const struct cvy_operand *operand;
+    float loss = 0, hits[2] = {0, 0};
+    if (worker->rank != 0)
+        return CVY_OK;
+    for (size_t i = 0; i < worker->program->segments.n; i++) {
+        const struct cvy_segment *s = &worker->program->segments.data[i];
+        const void *at = cvy_port_address(worker, s, "loss", 0, 0, &operand);
+        if (!at || !s->is_training)
+            continue;
+        CVY_TRY(worker->device->backend->download(worker->device, &loss, at, sizeof loss));
+        at = cvy_port_address(worker, s, "hits", 0, 0, &operand);
+        if (at)
+            CVY_TRY(worker->device->backend->download(worker->device, hits, at, sizeof hits));
+        break;
+    }
+    out->loss = (double)loss;
+    out->top1 = (int64_t)hits[0];
+    out->top5 = (int64_t)hits[1];
+    return CVY_OK;
+}
+
+static cvy_status read_metrics(struct cvy_session *session, int64_t n) {
+    session->metrics.n = n;
+    return cvy_team_run(&session->plan->team, read_metrics_task, &session->metrics);
+}
+
+static struct cvy_work training_work(const struct cvy_session *session, const cvy_batch *batch, int64_t n) {
+    return (struct cvy_work){
+        .batch = batch, .n = n, .step = session->n_updates, .lr = session->lr, .is_training = true};
+}
+
+void cvy_session_set_lr(cvy_session *session, double lr) { session->lr = lr; }
+
+static cvy_status check_batch(const struct cvy_session *session, const cvy_batch *batch, bool needs_labels) {
+    if (needs_labels && !batch->labels && cvy_graph_find(session->plan->built, "labels") != CVY_NONE)
+        return CVY_FAIL(CVY_ERR_USAGE, "the batch has no labels, which this model's loss needs");
+    return CVY_OK;
+}
+
+cvy_status cvy_step(cvy_session *session, const cvy_batch *batch) {
+    CVY_TRY(check_batch(session, batch, true));
+    CVY_TRY(cvy_session_prepare(session, batch->n, true, false));
+    struct cvy_work work = training_work(session, batch, batch->n);
+    cvy_status status = run_schedule(session, TRAIN, &work);
+    if (status != CVY_OK)
+        return explain_failure(session, status, &work);
+    session->n_updates++;
+    session->split = CVY_SPLIT_NONE;
+    return read_metrics(session, batch->n);
+}
+
+cvy_status cvy_forward(cvy_session *session, const cvy_batch *batch) {
+    CVY_TRY(check_batch(session, batch, true));
+    CVY_TRY(cvy_session_prepare(session, batch->n, true, true));
+    struct cvy_work work = training_work(session, batch, batch->n);
+    work.is_split = true;
+    CVY_TRY(run_schedule(session, FORWARD, &work));
+    session->split = CVY_SPLIT_FORWARD;
+    session->split_n = batch->n;
+    return CVY_OK;
+}
+
+cvy_status cvy_backward(cvy_session *session) {
+    if (session->split != CVY_SPLIT_FORWARD)
+        return CVY_FAIL(CVY_ERR_USAGE, "cvy_backward needs a cvy_forward before it");
+    struct cvy_work work = training_work(session, NULL, session->split_n);
+    work.is_split = true;
+    CVY_TRY(run_schedule(session, BACKWARD, &work));
+    session->split = CVY_SPLIT_BACKWARD;
+    return read_metrics(session, session->split_n);
+}
+
+cvy_status cvy_update(cvy_session *session) {
+    if (session->split != CVY_SPLIT_BACKWARD)
+        return CVY_FAIL(CVY_ERR_USAGE, "cvy_update needs a cvy_backward before it");
+    struct cvy_work work = training_work(session, NULL, session->split_n);
+    work.is_split = true;
+    CVY_TRY(run_schedule(session, UPDATE, &work));
+    session->split = CVY_SPLIT_NONE;
+    session->n_updates++;
+    return CVY_OK;
+}
+
+void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) { *out = session->metrics; }
+
+cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,
+                        float *logits) {
+    const struct cvy_graph *g = session->plan->evaluation;
+    cvy_value v = cvy_graph_output(g, "logits");
+    struct cvy_work work = {.batch = batch,
+                            .n = batch->n,
+                            .step = session->n_updates,
+                            .losses = losses,
+                            .ranks = ranks,
+                            .logits = logits};
+    CVY_TRY(check_batch(session, batch, losses || ranks));
+    CVY_TRY(cvy_session_prepare(session, batch->n, false, false));
+    if (v != CVY_NONE)
+        work.n_classes = cvy_shape_count(&cvy_graph_value(g, v)->desc.shape) / g->batch;
+    return run_schedule(session, EVALUATE, &work);
+}
+
+cvy_status cvy_session_spread(struct cvy_session *session) {
+    struct cvy_work work = {.batch = NULL};
+    return run_schedule(session, START, &work);
+}
+
+int64_t cvy_session_updates(const cvy_session *session) { return (int64_t)session->n_updates; }
+
+double cvy_session_touch_s(const cvy_session *session) {
+    double most = 0;
+    for (int i = 0; i < session->plan->team.n; i++) {
+        double t = session->plan->team.workers[i].touch_s;
+        most = t > most ? t : most;
+    }
+    return most;
+}

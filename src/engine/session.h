@@ -1,0 +1,37 @@
+/* What the engine's files share of a session, and what tests look at. */
+#ifndef CVY_ENGINE_SESSION_H
+#define CVY_ENGINE_SESSION_H
+
+#include "engine/plan.h"
+
+enum cvy_split_state { CVY_SPLIT_NONE, CVY_SPLIT_FORWARD, CVY_SPLIT_BACKWARD };
+
+struct cvy_session {
+    struct cvy_plan *plan;
+    double lr;
+    uint64_t n_updates;
+    cvy_metrics metrics;
+    enum cvy_split_state split; /* which of the three calls was made last */
+    int64_t split_n;            /* images of that step */
+};
+
+/* Compiles what a batch of n images needs (its shards' sizes) and makes room for it. The trainer calls it for
+   all sizes of an epoch before its first step; a step calls it itself. Collective. */
+cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_training, bool is_split);
+
+/* The gradient that the newest cvy_backward (not cvy_step: the update follows at once) left for a parameter, plain,
+   averaged over the global batch. For tests. Local. */
+cvy_status cvy_session_gradient(struct cvy_session *session, const char *name, float *out);
+
+/* A stored value (parameter, buffer, optimiser state), plain, to and from every device. The caller knows its
+   size from cvy_store_find. Collective. */
+cvy_status cvy_session_read(struct cvy_session *session, const char *name, void *host);
+cvy_status cvy_session_write(struct cvy_session *session, const char *name, const void *host);
+
+/* Runs the `start` schedule: parameters to all devices, packed copies remade. Collective. */
+cvy_status cvy_session_spread(struct cvy_session *session);
+
+/* Replaces a device's program by the one that `text` describes, as cvy_program_print gave it. For tests. Local. */
+cvy_status cvy_session_replace_program(struct cvy_session *session, int device, const char *text);
+
+#endif

@@ -1,0 +1,92 @@
+/* The parameter store: see store.h. */
+#include "engine/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cvy_stored *cvy_store_find(const struct cvy_store *store, const char *name) {
+    for (size_t i = 0; i < store->values.n; i++) {
+        if (strcmp(store->values.data[i].name, name) == 0)
+            return &store->values.data[i];
+    }
+    return NULL;
+}
+
+cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
+                           const struct cvy_device *device) {
+    for (size_t v = 0; v < g->values.n; v++) {
+        const struct cvy_value_info *info = &g->values.data[v];
+        if (info->kind == CVY_VALUE_INPUT || info->kind == CVY_VALUE_RESULT)
+            continue;
+        struct cvy_stored stored = {
+            .kind = info->kind, .desc = info->desc, .init = info->init, .layout = info->layout};
+        char *name = NULL;
+        CVY_TRY(cvy_pool_strdup(&store->pool, info->name, &name));
+        stored.name = name;
+        size_t n = cvy_align_up(device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
+        stored.place = (struct cvy_place){CVY_SPACE_PERSIST, store->persist_bytes, n};
+        store->persist_bytes += n;
+        size_t plain = cvy_align_up(cvy_desc_bytes(&info->desc), CVY_ALIGN);
+        store->staging_bytes = plain > store->staging_bytes ? plain : store->staging_bytes;
+        CVY_TRY(cvy_vec_push(&store->values, stored));
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_bytes, struct cvy_place *out,
+                          bool *is_new) {
+    for (size_t i = 0; i < store->packs.n; i++) {
+        if (strcmp(store->packs.data[i].name, name) == 0) {
+            *out = store->packs.data[i].place;
+            *is_new = false;
+            return CVY_OK;
+        }
+    }
+    struct cvy_packed packed = {
+        .place = {CVY_SPACE_PACKED, store->packed_bytes, cvy_align_up(n_bytes, CVY_ALIGN)}};
+    char *copy = NULL;
+    CVY_TRY(cvy_pool_strdup(&store->pool, name, &copy));
+    packed.name = copy;
+    store->packed_bytes += packed.place.n_bytes;
+    *out = packed.place;
+    *is_new = true;
+    return cvy_vec_push(&store->packs, packed);
+}
+
+static cvy_status make_reorder(struct cvy_store *store, struct cvy_device *device,
+                               const struct cvy_desc *desc, const struct cvy_layout *from,
+                               const struct cvy_layout *to, struct cvy_kernel **out) {
+    struct cvy_operand_spec in = {.desc = *desc, .layout = from, .is_fixed = true},
+                            result = {.desc = *desc, .layout = to, .is_fixed = true};
+    struct cvy_call call = {.op = cvy_op_find("reorder"), .n_in = 1, .n_out = 1, .in = &in, .out = &result};
+    size_t scratch = 0;
+    CVY_TRY(cvy_kernel_select(device, &call, NULL)->prepare(device, &call, out, &scratch));
+    store->scratch_bytes = scratch > store->scratch_bytes ? scratch : store->scratch_bytes;
+    return CVY_OK;
+}
+
+cvy_status cvy_store_prepare(struct cvy_store *store, struct cvy_device *device) {
+    for (size_t i = 0; i < store->values.n; i++) {
+        struct cvy_stored *s = &store->values.data[i];
+        if (s->layout && !s->pack) {
+            CVY_TRY(make_reorder(store, device, &s->desc, NULL, s->layout, &s->pack));
+            CVY_TRY(make_reorder(store, device, &s->desc, s->layout, NULL, &s->unpack));
+        }
+    }
+    return CVY_OK;
+}
+
+static void release(struct cvy_kernel *kernel) {
+    if (kernel)
+        kernel->impl->release(kernel);
+}
+
+void cvy_store_free(struct cvy_store *store) {
+    for (size_t i = 0; i < store->values.n; i++) {
+        release(store->values.data[i].pack);
+        release(store->values.data[i].unpack);
+    }
+    cvy_vec_free(&store->values);
+    cvy_vec_free(&store->packs);
+    cvy_pool_free(&store->pool);
+}

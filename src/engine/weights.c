@@ -1,0 +1,207 @@
+/* Weights and optimiser state between a session and safetensors files, and the weights hash. */
+#include "engine/session.h"
+#include "graph/safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- one stored value -------------------------------------------------------------------------------- */
+
+struct transfer {
+    const char *name;
+    void *to;
+    const void *from;
+};
+
+static cvy_status read_task(struct cvy_worker *worker, void *argument) {
+    const struct transfer *t = argument;
+    return worker->rank == 0 ? cvy_stored_read(worker, cvy_store_find(&worker->store, t->name), t->to)
+                             : CVY_OK;
+}
+
+static cvy_status write_task(struct cvy_worker *worker, void *argument) {
+    const struct transfer *t = argument;
+    return cvy_stored_write(worker, cvy_store_find(&worker->store, t->name), t->from);
+}
+
+cvy_status cvy_session_read(struct cvy_session *session, const char *name, void *host) {
+    struct transfer t = {.name = name, .to = host};
+    return cvy_team_run(&session->plan->team, read_task, &t);
+}
+
+cvy_status cvy_session_write(struct cvy_session *session, const char *name, const void *host) {
+    struct transfer t = {.name = name, .from = host};
+    return cvy_team_run(&session->plan->team, write_task, &t);
+}
+
+/* ---- selections of stored values --------------------------------------------------------------------- */
+
+typedef bool (*selector)(const struct cvy_stored *stored);
+
+static bool is_weight(const struct cvy_stored *s) {
+    return s->kind == CVY_VALUE_PARAM || s->kind == CVY_VALUE_BUFFER;
+}
+static bool is_state(const struct cvy_stored *s) { return s->kind == CVY_VALUE_STATE; }
+
+static const struct cvy_store *store_of(const struct cvy_session *session) {
+    return &session->plan->team.workers[0].store;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct cvy_safetensor *)a)->name, ((const struct cvy_safetensor *)b)->name);
+}
+
+/* Reads all selected values; *out in name order; the bytes are one block, *block, that the caller frees. */
+static cvy_status read_all(struct cvy_session *session, selector select, struct cvy_safetensor **out,
+                           size_t *n, char **block) {
+    const struct cvy_store *store = store_of(session);
+    size_t bytes = 0, at = 0;
+    *n = 0;
+    for (size_t i = 0; i < store->values.n; i++) {
+        if (select(&store->values.data[i]))
+            bytes += cvy_align_up(cvy_desc_bytes(&store->values.data[i].desc), CVY_ALIGN);
+    }
+    CVY_TRY(CVY_ALLOC(*out, store->values.n));
+    CVY_TRY(CVY_ALLOC(*block, bytes));
+    for (size_t i = 0; i < store->values.n; i++) {
+        const struct cvy_stored *s = &store->values.data[i];
+        if (!select(s))
+            continue;
+        CVY_TRY(cvy_session_read(session, s->name, *block + at));
+        (*out)[(*n)++] = (struct cvy_safetensor){.name = s->name, .desc = s->desc, .bytes = *block + at};
+        at += cvy_align_up(cvy_desc_bytes(&s->desc), CVY_ALIGN);
+    }
+    qsort(*out, *n, sizeof **out, by_name);
+    return CVY_OK;
+}
+
+static cvy_status save(struct cvy_session *session, selector select, const char *path,
+                       const struct cvy_safetensors_pair *pairs, size_t n_pairs) {
+    struct cvy_safetensor *tensors = NULL;
+    char *block = NULL;
+    size_t n;
+    cvy_status status = read_all(session, select, &tensors, &n, &block);
+    if (status == CVY_OK)
+        status = cvy_safetensors_write(path, tensors, n, pairs, n_pairs);
+    free(tensors);
+    free(block);
+    return status;
+}
+
+static cvy_status check_tensor(const struct cvy_safetensors *file, const char *path,
+                               const struct cvy_stored *s) {
+    struct cvy_desc desc;
+    const void *bytes;
+    if (!cvy_safetensors_has(file, s->name))
+        return CVY_FAIL(CVY_ERR_DATA,
+                        "%s: has no tensor '%s', which this model needs; is it of another model?", path,
+                        s->name);
+    CVY_TRY(cvy_safetensors_find(file, s->name, &desc, &bytes));
+    if (desc.dtype == s->desc.dtype && cvy_shape_equal(&desc.shape, &s->desc.shape))
+        return CVY_OK;
+    struct cvy_text there = {0}, here = {0};
+    cvy_desc_print(&there, &desc);
+    cvy_desc_print(&here, &s->desc);
+    cvy_status status = CVY_FAIL(CVY_ERR_DATA, "%s: tensor '%s' is %s, this model needs %s", path, s->name,
+                                 there.data ? there.data : "?", here.data ? here.data : "?");
+    cvy_text_free(&there);
+    cvy_text_free(&here);
+    return status;
+}
+
+/* Everything is checked before anything is changed. */
+static cvy_status check_file(const struct cvy_session *session, selector select, const char *path,
+                             const struct cvy_safetensors *file) {
+    const struct cvy_store *store = store_of(session);
+    for (size_t i = 0; i < store->values.n; i++) {
+        if (select(&store->values.data[i]))
+            CVY_TRY(check_tensor(file, path, &store->values.data[i]));
+    }
+    for (size_t i = 0; i < cvy_safetensors_count(file); i++) {
+        const char *name = cvy_safetensors_name(file, i);
+        const struct cvy_stored *s = cvy_store_find(store, name);
+        if (!s || !select(s))
+            return CVY_FAIL(CVY_ERR_DATA,
+                            "%s: has a tensor '%s' that this model lacks; is it of another model?", path,
+                            name);
+    }
+    return CVY_OK;
+}
+
+static cvy_status load_values(struct cvy_session *session, selector select,
+                              const struct cvy_safetensors *file) {
+    const struct cvy_store *store = store_of(session);
+    void *host = NULL;
+    cvy_status status = CVY_OK;
+    CVY_TRY_OUT(cvy_alloc_items(1, store->staging_bytes, &host));
+    for (size_t i = 0; i < store->values.n; i++) {
+        const struct cvy_stored *s = &store->values.data[i];
+        struct cvy_desc desc;
+        const void *bytes;
+        if (!select(s))
+            continue;
+        CVY_TRY_OUT(cvy_safetensors_find(file, s->name, &desc, &bytes));
+        memcpy(host, bytes, cvy_desc_bytes(&desc)); /* the file's bytes lie at any address */
+        CVY_TRY_OUT(cvy_session_write(session, s->name, host));
+    }
+out:
+    free(host);
+    return status;
+}
+
+static cvy_status load(struct cvy_session *session, selector select, const char *path) {
+    struct cvy_safetensors *file = NULL;
+    CVY_TRY(cvy_safetensors_open(path, &file));
+    cvy_status status = check_file(session, select, path, file);
+    if (status == CVY_OK)
+        status = load_values(session, select, file);
+    cvy_safetensors_free(file);
+    return status == CVY_OK ? cvy_session_spread(session) : status;
+}
+
+/* ---- the interface ----------------------------------------------------------------------------------- */
+
+cvy_status cvy_load_weights(cvy_session *session, const char *path) { return load(session, is_weight, path); }
+
+cvy_status cvy_save_weights(cvy_session *session, const char *path) {
+    return save(session, is_weight, path, NULL, 0);
+}
+
+cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
+                                    const struct cvy_safetensors_pair *tags, size_t n_tags) {
+    return save(session, is_weight, path, tags, n_tags);
+}
+
+cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path) {
+    return save(session, is_state, path, NULL, 0);
+}
+
+cvy_status cvy_session_load_optimizer(cvy_session *session, const char *path, int64_t n_updates) {
+    CVY_TRY(load(session, is_state, path));
+    session->n_updates = (uint64_t)n_updates;
+    return CVY_OK;
+}
+
+cvy_status cvy_weights_hash(cvy_session *session, uint64_t *out) {
+    struct cvy_safetensor *tensors = NULL;
+    char *block = NULL;
+    size_t n = 0;
+    XXH3_state_t *state = XXH3_createState();
+    cvy_status status = state ? read_all(session, is_weight, &tensors, &n, &block)
+                              : CVY_FAIL(CVY_ERR_MEMORY, "no memory for the weights hash");
+    if (status == CVY_OK) {
+        XXH3_64bits_reset(state);
+        for (size_t i = 0; i < n; i++) {
+            const struct cvy_desc *desc = &tensors[i].desc;
+            XXH3_64bits_update(state, tensors[i].name, strlen(tensors[i].name) + 1);
+            XXH3_64bits_update(state, desc->shape.dim, (size_t)desc->shape.n * sizeof *desc->shape.dim);
+            XXH3_64bits_update(state, tensors[i].bytes, cvy_desc_bytes(desc));
+        }
+        *out = XXH3_64bits_digest(state);
+    }
+    XXH3_freeState(state);
+    free(tensors);
+    free(block);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* Worker threads: see worker.h. */
+#include "engine/worker.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+static void give_up(struct cvy_worker *worker) {
+    struct cvy_team *team = worker->team;
+    int none = -1;
+    if (atomic_compare_exchange_strong(&team->first_failed, &none, worker->rank) && worker->group)
+        team->transport->abort(worker->group, worker->error.message);
+}
+
+static void run_task(struct cvy_worker *worker, cvy_task task, void *argument) {
+    cvy_status status = task(worker, argument);
+    worker->error.code = CVY_OK;
+    if (status != CVY_OK) {
+        cvy_error_save(&worker->error, status);
+        give_up(worker);
+    }
+}
+
+static cvy_status bind_device(struct cvy_worker *worker, void *argument) {
+    (void)argument;
+    return worker->device->backend->enter(worker->device);
+}
+
+static void *worker_main(void *argument) {
+    struct cvy_worker *worker = argument;
+    struct cvy_team *team = worker->team;
+    for (uint64_t n = 1;; n++) {
+        /* a worker waits for work as long as the program lives: the one wait without a deadline */
+        while (cvy_counter_wait(&team->start, n, 3600, NULL, "work") != CVY_OK) {
+        }
+        if (team->is_closing)
+            return NULL;
+        run_task(worker, team->task, team->argument);
+        cvy_counter_add(&team->done, 1);
+    }
+}
+
+cvy_status cvy_team_run(struct cvy_team *team, cvy_task task, void *argument) {
+    team->task = task;
+    team->argument = argument;
+    atomic_store(&team->first_failed, -1);
+    team->n_tasks++;
+    cvy_counter_add(&team->start, 1);
+    /* every wait inside a task has its own deadline, so that this one only catches our own bugs */
+    CVY_TRY(cvy_counter_wait(&team->done, team->n_tasks * (uint64_t)team->n, 1e9, NULL, "the devices"));
+    int failed = atomic_load(&team->first_failed);
+    return failed < 0 ? CVY_OK : cvy_error_restore(&team->workers[failed].error);
+}
+
+cvy_status cvy_team_start(struct cvy_team *team) {
+    CVY_TRY(cvy_counter_init(&team->start));
+    CVY_TRY(cvy_counter_init(&team->done));
+    for (int i = 0; i < team->n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "cvy-dev-%d", i);
+        team->workers[i].team = team;
+        CVY_TRY(cvy_thread_start(&team->workers[i].thread, name, worker_main, &team->workers[i]));
+        team->workers[i].is_running = true;
+    }
+    return cvy_team_run(team, bind_device, NULL);
+}
+
+void cvy_team_stop(struct cvy_team *team) {
+    team->is_closing = true;
+    cvy_counter_add(&team->start, 1);
+    for (int i = 0; i < team->n; i++) {
+        if (team->workers[i].is_running)
+            pthread_join(team->workers[i].thread, NULL);
+        team->workers[i].is_running = false;
+    }
+    cvy_counter_free(&team->start);
+    cvy_counter_free(&team->done);
+}
