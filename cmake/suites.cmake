@@ -86,3 +86,13 @@ function(cvy_docs)
     endforeach()
   endforeach()
 endfunction()
+
+# cvy_benches(DIR LIBRARY…): DIR/x.c -> the program bench_x.
+function(cvy_benches dir)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.c)
+  foreach(source ${sources})
+    get_filename_component(stem ${source} NAME_WE)
+    add_executable(bench_${stem} ${source})
+    target_link_libraries(bench_${stem} PRIVATE ${ARGN})
+  endforeach()
+endfunction()

@@ -1,0 +1,209 @@
+/* How fast one training step is, and where its time goes.
+ *
+ *   usage: step [NAME=VALUE]…   model=resnet18_cifar input=3x32x32 classes=10 batch=128 devices=cpu:0-1
+ *                               strategy=ddp shards=0 threads=0 algo=auto steps=20
+ *
+ * One synthetic batch is trained on again and again, so loading is not part of it. Prints images/s over the steps
+ * after the first three; then, from the timeline, the time of each operator and instruction kind per image:
+ * busy time of all devices together, so that figures of one and of several devices compare.
+ */
+#include "engine/plan.h"
+#include "engine/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_WARM_UP = 3, MAX_KINDS = 128 };
+
+struct setting {
+    const char *name, *value;
+};
+static const struct setting DEFAULTS[] = {
+    {"model", "resnet18_cifar"},
+    {"input", "3x32x32"},
+    {"classes", "10"},
+    {"batch", "128"},
+    {"devices", "cpu:0-1"},
+    {"strategy", "ddp"},
+    {"shards", "0"},
+    {"threads", "0"},
+    {"algo", "auto"},
+    {"steps", "20"},
+};
+enum { N_SETTINGS = sizeof DEFAULTS / sizeof *DEFAULTS };
+
+struct bench {
+    struct setting settings[N_SETTINGS];
+    int64_t classes, batch, steps;
+    cvy_dataset *dataset;
+    cvy_loader *loader;
+    cvy_graph *graph;
+    cvy_plan *plan;
+    cvy_session *session;
+    cvy_batch images;
+    int64_t start_ns; /* of main */
+    double plan_s, session_s, ready_s;
+    double *step_s; /* `steps` of them */
+    struct kind {
+        const char *name;
+        double s;
+    } kinds[MAX_KINDS];
+    int n_kinds;
+};
+
+static const char *get(const struct bench *b, const char *name) {
+    for (int i = 0; i < N_SETTINGS; i++)
+        if (strcmp(b->settings[i].name, name) == 0)
+            return b->settings[i].value;
+    return "";
+}
+
+static cvy_status read_arguments(struct bench *b, int argc, char **argv) {
+    memcpy(b->settings, DEFAULTS, sizeof DEFAULTS);
+    for (int a = 1; a < argc; a++) {
+        size_t n = strcspn(argv[a], "=");
+        int i = 0;
+        while (i < N_SETTINGS && (strncmp(DEFAULTS[i].name, argv[a], n) != 0 || DEFAULTS[i].name[n]))
+            i++;
+        if (i == N_SETTINGS || !argv[a][n])
+            return CVY_FAIL(CVY_ERR_USAGE, "'%s': no such setting; see the top of bench/step.c", argv[a]);
+        b->settings[i].value = argv[a] + n + 1;
+    }
+    b->classes = atoll(get(b, "classes"));
+    b->batch = atoll(get(b, "batch"));
+    b->steps = atoll(get(b, "steps"));
+    if (b->classes < 1 || b->batch < 1 || b->steps < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "classes, batch and steps must be at least 1");
+    return CVY_ALLOC(b->step_s, (size_t)b->steps);
+}
+
+/* One batch of synthetic images and the graph of the model's loss on it. */
+static cvy_status open_task(struct bench *b) {
+    char spec[128];
+    snprintf(spec, sizeof spec, "synthetic:%s,classes=%lld,images=%lld", get(b, "input"),
+             (long long)b->classes, (long long)b->batch);
+    CVY_TRY(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, NULL, &b->dataset));
+    cvy_loader_options options;
+    cvy_loader_defaults(&options);
+    options.batch_size = b->batch;
+    CVY_TRY(cvy_loader_new(b->dataset, &options, &b->loader));
+    CVY_TRY(cvy_loader_start(b->loader, 0));
+    CVY_TRY(cvy_loader_next(b->loader, &b->images));
+    CVY_TRY(cvy_graph_new(&b->graph));
+    cvy_value x = cvy_input(b->graph, "images", b->images.channels, b->images.height, b->images.width);
+    cvy_value logits = cvy_model(b->graph, get(b, "model"), x, b->classes);
+    cvy_output(b->graph, "logits", logits);
+    cvy_output(b->graph, "loss", cvy_cross_entropy(b->graph, logits, cvy_labels(b->graph), 0));
+    return cvy_graph_status(b->graph);
+}
+
+static cvy_status open_session(struct bench *b) {
+    const cvy_plan_options options = {
+        .devices = get(b, "devices"),
+        .strategy = get(b, "strategy"),
+        .batch_size = b->batch,
+        .shards = atoll(get(b, "shards")),
+        .threads_per_device = atoi(get(b, "threads")),
+        .conv_algo = get(b, "algo"),
+        .optimizer = "sgd",
+        .optimizer_attributes = "momentum=0.9 weight_decay=5e-4",
+        .timeline = true,
+    };
+    int64_t start = cvy_now_ns();
+    CVY_TRY(cvy_plan_new(b->graph, &options, &b->plan));
+    int64_t planned = cvy_now_ns();
+    CVY_TRY(cvy_session_new(b->plan, &b->session));
+    CVY_TRY(cvy_session_prepare(b->session, b->batch, true, false));
+    b->plan_s = (double)(planned - start) * 1e-9;
+    b->session_s = (double)(cvy_now_ns() - planned) * 1e-9;
+    b->ready_s = (double)(cvy_now_ns() - b->start_ns) * 1e-9;
+    return CVY_OK;
+}
+
+static void add_event(struct bench *b, const struct cvy_event *event) {
+    int k = 0;
+    while (k < b->n_kinds && strcmp(b->kinds[k].name, event->what) != 0)
+        k++;
+    if (k == b->n_kinds && k < MAX_KINDS)
+        b->kinds[b->n_kinds++] = (struct kind){.name = event->what};
+    if (k < MAX_KINDS)
+        b->kinds[k].s += (double)(event->end_ns - event->start_ns) * 1e-9;
+}
+
+static cvy_status run_steps(struct bench *b) {
+    cvy_session_set_lr(b->session, 0.01);
+    for (int64_t i = -N_WARM_UP; i < b->steps; i++) {
+        int64_t start = cvy_now_ns();
+        CVY_TRY(cvy_step(b->session, &b->images));
+        if (i >= 0)
+            b->step_s[i] = (double)(cvy_now_ns() - start) * 1e-9;
+        for (int w = 0; w < b->plan->team.n; w++) {
+            struct cvy_timeline *timeline = &b->plan->team.workers[w].timeline;
+            const struct cvy_event *event;
+            for (size_t e = 0; i >= 0 && (event = cvy_timeline_get(timeline, e)); e++)
+                add_event(b, event);
+            cvy_timeline_clear(timeline);
+        }
+    }
+    return CVY_OK;
+}
+
+static int by_time(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_share(const void *a, const void *b) {
+    double x = ((const struct kind *)a)->s, y = ((const struct kind *)b)->s;
+    return (x < y) - (x > y);
+}
+
+static void print(struct bench *b) {
+    struct cvy_plan_facts facts;
+    cvy_plan_facts(b->plan, &facts);
+    printf("%s, input %s, batch %lld, %s on %s, S=%lld T=%d, conv-algo %s, arena %.0f MB\n", get(b, "model"),
+           get(b, "input"), (long long)b->batch, facts.strategy, facts.devices, (long long)facts.shards,
+           facts.threads, facts.conv_algo, (double)facts.arena_bytes * 1e-6);
+    printf("set-up: plan %.3f s, session %.3f s of which first touch of pages %.3f s\n", b->plan_s,
+           b->session_s, cvy_session_touch_s(b->session));
+    qsort(b->step_s, (size_t)b->steps, sizeof *b->step_s, by_time);
+    double median = b->step_s[b->steps / 2];
+    printf("images/s: median %.1f, best %.1f, worst %.1f of %lld steps\n", (double)b->batch / median,
+           (double)b->batch / b->step_s[0], (double)b->batch / b->step_s[b->steps - 1], (long long)b->steps);
+
+    double total = 0, conv = 0, images = (double)(b->batch * b->steps);
+    qsort(b->kinds, (size_t)b->n_kinds, sizeof *b->kinds, by_share);
+    for (int k = 0; k < b->n_kinds; k++) {
+        total += b->kinds[k].s;
+        if (strncmp(b->kinds[k].name, "conv2d", 6) == 0)
+            conv += b->kinds[k].s;
+    }
+    printf("device time per image, all devices together:\n");
+    for (int k = 0; k < b->n_kinds; k++)
+        printf("  %-28s %10.1f us %6.1f %%\n", b->kinds[k].name, b->kinds[k].s / images * 1e6,
+               b->kinds[k].s / total * 100);
+    printf("  %-28s %10.1f us\n", "outside convolution", (total - conv) / images * 1e6);
+}
+
+int main(int argc, char **argv) {
+    struct bench b = {.start_ns = cvy_now_ns()};
+    cvy_status status = read_arguments(&b, argc, argv);
+    if (status == CVY_OK)
+        status = open_task(&b);
+    if (status == CVY_OK)
+        status = open_session(&b);
+    if (status == CVY_OK)
+        status = run_steps(&b);
+    if (status == CVY_OK)
+        print(&b);
+    else
+        fprintf(stderr, "step: %s\n", cvy_error());
+    cvy_session_free(b.session);
+    cvy_plan_free(b.plan);
+    cvy_graph_free(b.graph);
+    cvy_loader_free(b.loader);
+    cvy_dataset_free(b.dataset);
+    free(b.step_s);
+    return cvy_exit_code(status);
+}
