@@ -136,23 +136,6 @@ static cvy_status parse_notes(struct cvy_scan *scan, struct node_line *line) {
     return cvy_scan_end(scan);
 }
 
-/* The layer's name where no note gives it: the first output's, without ".OUTNAME". */
-static cvy_status imply_layer(struct cvy_graph *g, struct node_line *line) {
-    const struct cvy_op *op = line->spec.op;
-    if (line->spec.name)
-        return CVY_OK;
-    char *layer = NULL;
-    if (line->out_names.n > 0) {
-        CVY_TRY(cvy_pool_strdup(&g->pool, line->out_names.data[0], &layer));
-        size_t n = strlen(layer), tail = op->n_out > 1 ? strlen(op->out_names[0]) + 1 : 0;
-        layer[n > tail ? n - tail : n] = '\0';
-    }
-    if (!layer || !cvy_layer_is_implied(op, layer, line->out_names.data[0]))
-        return CVY_FAIL(CVY_ERR_DATA, "the layer's name cannot be told from the outputs; add: ; layer NAME");
-    line->spec.name = layer;
-    return CVY_OK;
-}
-
 /* The node that was made must be the one that the text describes. */
 static cvy_status compare_outputs(const struct cvy_graph *g, const struct cvy_node *node,
                                   const struct node_line *line) {
@@ -175,7 +158,9 @@ static cvy_status parse_node(struct cvy_graph *g, struct cvy_scan *scan) {
     CVY_TRY_OUT(parse_outputs(scan, &line));
     CVY_TRY_OUT(parse_call(g, scan, &line));
     CVY_TRY_OUT(parse_notes(scan, &line));
-    CVY_TRY_OUT(imply_layer(g, &line));
+    if (!line.spec.name)
+        CVY_TRY_OUT(cvy_layer_imply(line.spec.op, line.out_names.n > 0 ? line.out_names.data[0] : NULL, &g->pool,
+                                    &line.spec.name));
     line.spec.attrs = line.attrs;
     line.spec.in = line.in.data;
     line.spec.n_in = (int)line.in.n;

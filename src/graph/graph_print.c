@@ -30,6 +30,20 @@ bool cvy_layer_is_implied(const struct cvy_op *op, const char *layer, const char
     return first_output[n] == '.' && strcmp(first_output + n + 1, op->out_names[0]) == 0;
 }
 
+cvy_status cvy_layer_imply(const struct cvy_op *op, const char *first_output, struct cvy_pool *pool,
+                           const char **layer) {
+    char *name = NULL;
+    if (first_output) {
+        CVY_TRY(cvy_pool_strdup(pool, first_output, &name));
+        size_t n = strlen(name), tail = op->n_out > 1 ? strlen(op->out_names[0]) + 1 : 0;
+        name[n > tail ? n - tail : n] = '\0';
+    }
+    if (!name || !cvy_layer_is_implied(op, name, first_output))
+        return CVY_FAIL(CVY_ERR_DATA, "the layer's name cannot be told from the outputs; add: ; layer NAME");
+    *layer = name;
+    return CVY_OK;
+}
+
 static void print_value(const struct cvy_value_info *info, cvy_layout_printer layouts, struct cvy_text *out) {
     cvy_text_printf(out, "%s ", info->name);
     cvy_desc_print(out, &info->desc);

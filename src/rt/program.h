@@ -119,12 +119,18 @@ void cvy_program_free(struct cvy_program *program); /* releases kernels too */
 size_t cvy_program_bytes(const struct cvy_program *program);
 const char *cvy_instr_name(enum cvy_instr_kind kind);
 
-/* Text form; parse(print(p)) runs the same. `backend` prints and finds layouts. Operators are found by name. */
+/* Every operator is called as it may be, with the shapes that it infers; every place lies within its space, every
+   index within its table. Names the first thing that is not so. */
+cvy_status cvy_program_verify(const struct cvy_program *program);
+
+/* Text form (see rt/program_text.h); parse(print(p)) runs the same. `backend` prints layouts, the device finds them
+   by name, as operators are found. What was parsed is verified, and must be prepared to run. */
 cvy_status cvy_program_print(const struct cvy_program *program, const struct cvy_backend *backend,
                              struct cvy_text *out);
 cvy_status cvy_program_parse(const char *text, struct cvy_device *device, struct cvy_program **out);
 
 /* Chooses nothing: makes each operator's kernel for the layouts that stand in the segment; sets scratch_bytes.
+   Kernels that are there stay, so segments can be added and prepared later. Views and collectives get none.
    [owner] */
 cvy_status cvy_program_prepare(struct cvy_program *program, struct cvy_device *device);
 

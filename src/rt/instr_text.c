@@ -1,0 +1,125 @@
+/* One instruction of a schedule as a line of text, both ways (see program_text.h). */
+#include "rt/program_text.h"
+
+#include <string.h>
+
+/* All int32_t, -1 where not used. */
+static const struct cvy_field fields[] = {
+    {"stage", offsetof(struct cvy_instr, stage)}, {"part", offsetof(struct cvy_instr, part)},
+    {"shard", offsetof(struct cvy_instr, shard)}, {"slot", offsetof(struct cvy_instr, slot)},
+    {"sum", offsetof(struct cvy_instr, sum)},     {"from", offsetof(struct cvy_instr, from)},
+    {"bucket", offsetof(struct cvy_instr, bucket)},
+};
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
+static int32_t *field(struct cvy_instr *instr, int k) { return (int32_t *)((char *)instr + fields[k].offset); }
+
+/* Of a run, by phase. */
+static const char letters[] = {[CVY_PHASE_FORWARD] = 'F', [CVY_PHASE_BACKWARD] = 'B', [CVY_PHASE_UPDATE] = 'U',
+                               [CVY_PHASE_REFRESH] = 'R'};
+enum { EVALUATE = 'E' }; /* a forward run without a part */
+
+/* "B0.1": see program_text.h. */
+static void print_run(const struct cvy_instr *i, struct cvy_text *out) {
+    bool is_forward = i->phase == CVY_PHASE_FORWARD;
+    cvy_text_printf(out, " %c", is_forward && i->part < 0 ? EVALUATE : letters[i->phase]);
+    if (i->stage >= 0)
+        cvy_text_printf(out, "%d", i->stage);
+    if (i->part > 0 || (i->part == 0 && !is_forward))
+        cvy_text_printf(out, ".%d", i->part);
+}
+
+void cvy_instr_print(const struct cvy_instr *instr, struct cvy_text *out) {
+    struct cvy_instr copy = *instr;
+    cvy_text_printf(out, "  %s", cvy_instr_name(instr->kind));
+    if (instr->kind == CVY_I_RUN) {
+        print_run(instr, out);
+        copy.stage = copy.part = -1;
+    }
+    for (int k = 0; k < N_FIELDS; k++) {
+        int32_t value = *field(&copy, k);
+        if (value >= 0)
+            cvy_text_printf(out, " %s %d", fields[k].name, value);
+    }
+    if (instr->wait_events)
+        cvy_text_printf(out, " wait");
+    for (int e = 0; e < 64; e++) {
+        if (instr->wait_events >> e & 1)
+            cvy_text_printf(out, " e%d", e);
+    }
+    if (instr->record_event >= 0)
+        cvy_text_printf(out, " record e%d", instr->record_event);
+    if (instr->stream != 0)
+        cvy_text_printf(out, " stream %d", instr->stream);
+    cvy_text_printf(out, "\n");
+}
+
+/* Digits at *at, which moves behind them. None leave *out as it is. */
+static bool parse_index(const char **at, int32_t *out) {
+    int64_t value = 0;
+    if (**at < '0' || **at > '9')
+        return true;
+    for (; **at >= '0' && **at <= '9'; (*at)++) {
+        value = value * 10 + (**at - '0');
+        if (value > INT32_MAX)
+            return false;
+    }
+    *out = (int32_t)value;
+    return true;
+}
+
+/* "B0.1" */
+static cvy_status parse_run(struct cvy_scan *scan, struct cvy_instr *instr) {
+    const char *word = cvy_scan_word(scan);
+    const char *letter = *word ? memchr(letters, *word, sizeof letters) : NULL;
+    if (!letter && *word != EVALUATE)
+        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" names no segment; one looks like B0.1", word);
+    instr->phase = letter ? (enum cvy_phase)(letter - letters) : CVY_PHASE_FORWARD;
+    if (instr->phase == CVY_PHASE_FORWARD && letter)
+        instr->part = 0;
+    const char *at = word + 1;
+    if (!parse_index(&at, &instr->stage) || (*at == '.' && (at++, !parse_index(&at, &instr->part))) || *at)
+        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" names no segment; one looks like B0.1", word);
+    return CVY_OK;
+}
+
+/* "e5" */
+static bool accept_event(struct cvy_scan *scan, int32_t *out) {
+    int64_t e;
+    const char *word = cvy_scan_peek(scan);
+    if (*word != 'e' || !cvy_parse_i64(word + 1, &e) || e < 0 || e > 63)
+        return false;
+    cvy_scan_word(scan);
+    *out = (int32_t)e;
+    return true;
+}
+
+cvy_status cvy_instr_parse(struct cvy_scan *scan, struct cvy_instr *out) {
+    struct cvy_instr instr = {.record_event = -1};
+    const char *kinds[CVY_N_INSTR];
+    int kind;
+    int32_t event;
+    for (int k = 0; k < N_FIELDS; k++)
+        *field(&instr, k) = -1;
+    for (int k = 0; k < CVY_N_INSTR; k++)
+        kinds[k] = cvy_instr_name((enum cvy_instr_kind)k);
+    CVY_TRY(cvy_scan_choice(scan, kinds, CVY_N_INSTR, &kind));
+    instr.kind = (enum cvy_instr_kind)kind;
+    if (kind == CVY_I_RUN)
+        CVY_TRY(parse_run(scan, &instr));
+    for (int k = 0; k < N_FIELDS; k++) {
+        if (cvy_scan_accept(scan, fields[k].name))
+            CVY_TRY(cvy_scan_i32(scan, 0, field(&instr, k)));
+    }
+    if (cvy_scan_accept(scan, "wait")) {
+        while (accept_event(scan, &event))
+            instr.wait_events |= UINT64_C(1) << event;
+    }
+    if (cvy_scan_accept(scan, "record") && !accept_event(scan, &instr.record_event))
+        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" is no event; one looks like e5", cvy_scan_peek(scan));
+    if (cvy_scan_accept(scan, "stream"))
+        CVY_TRY(cvy_scan_i32(scan, 0, &instr.stream));
+    *out = instr;
+    return CVY_OK;
+}
+
