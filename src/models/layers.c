@@ -57,10 +57,10 @@ static cvy_value declare(struct cvy_graph *g, enum cvy_value_kind kind, const ch
     if (!name)
         return CVY_NONE;
     cvy_value v = CVY_NONE;
-    v = cvy_builder_result(g, cvy_graph_add_value(g, name, &desc, kind, &v), v);
-    if (v != CVY_NONE)
+    cvy_status status = cvy_graph_add_value(g, name, &desc, kind, &v);
+    if (status == CVY_OK)
         cvy_graph_value(g, v)->init = init;
-    return v;
+    return cvy_builder_result(g, status, v);
 }
 
 /* Adds the operator with attributes as text; the first of its outputs. */
@@ -244,13 +244,18 @@ cvy_value cvy_add(cvy_graph *g, cvy_value a, cvy_value b) {
     return cvy_apply(g, "add", "add", (cvy_value[]){a, b}, 2, NULL);
 }
 
-/* The generator's counters {seed, step, first image of the shard} come from the host. */
-cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
-    const struct cvy_desc counters = {CVY_I64, CVY_SHAPE(3)};
-    cvy_value in[2] = {x, CVY_NONE};
-    if (g->error.code != CVY_OK ||
-        cvy_builder_result(g, cvy_graph_host_input(g, "rng", &counters, false, &in[1]), in[1]) == CVY_NONE)
+/* An input that the host sets and that has no batch dimension. */
+static cvy_value host_input(struct cvy_graph *g, const char *name, struct cvy_desc desc) {
+    cvy_value v = CVY_NONE;
+    if (g->error.code != CVY_OK)
         return CVY_NONE;
+    cvy_status status = cvy_graph_host_input(g, name, &desc, false, &v);
+    return cvy_builder_result(g, status, v);
+}
+
+cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
+    /* the generator's counters: seed, step, first image of the shard */
+    const cvy_value in[] = {x, host_input(g, "rng", (struct cvy_desc){CVY_I64, CVY_SHAPE(3)})};
     /* the id that the node is about to get keys its numbers */
     return apply(g, "dropout", "dropout", in, 2, "p=%.17g id=%" PRIu32, p, g->next_id);
 }
@@ -259,12 +264,7 @@ cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
 
 /* The global batch size, by which every shard divides its sums. */
 static cvy_value divisor(struct cvy_graph *g) {
-    const struct cvy_desc one = {CVY_F32, CVY_SHAPE(1)};
-    cvy_value v = CVY_NONE;
-    if (g->error.code != CVY_OK)
-        return CVY_NONE;
-    cvy_status status = cvy_graph_host_input(g, "divisor", &one, false, &v);
-    return cvy_builder_result(g, status, v);
+    return host_input(g, "divisor", (struct cvy_desc){CVY_F32, CVY_SHAPE(1)});
 }
 
 cvy_value cvy_batch_mean(cvy_graph *g, cvy_value x) {
