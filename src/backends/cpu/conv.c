@@ -142,15 +142,10 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
                              scratch_bytes);
 }
 
-static bool supports(const struct cvy_device *device, const struct cvy_call *call) {
-    (void)device;
-    return cpu_all_f32(call);
-}
-
 #define CONV_KERNEL(name)                              \
     const struct cvy_kernel_impl cpu_kernel_##name = { \
         .op = #name,                                   \
-        .supports = supports,                          \
+        .supports = cpu_supports_f32,                  \
         .choose = choose,                              \
         .prepare = prepare,                            \
         .run = cpu_primitive_run,                      \

@@ -166,15 +166,6 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-bool cpu_all_f32(const struct cvy_call *call) {
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const struct cvy_operand_spec *spec = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
-        if (!spec->is_absent && !spec->is_private && spec->desc.dtype != CVY_F32)
-            return false;
-    }
-    return true;
-}
-
 #define CPU_KERNEL(name) &cpu_kernel_##name,
 static const struct cvy_kernel_impl *const kernels[] = {
 #include "backends/cpu/kernels.def"

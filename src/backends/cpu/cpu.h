@@ -29,8 +29,18 @@ cvy_status cpu_dnnl(dnnl_status_t status, const char *what);
 cvy_status cpu_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                       const struct cvy_operand_spec *to_spec, void *to);
 
-/* For supports: are all operands that are there float32? */
+/* ---- what kernels share (choose.c) --------------------------------------------------------------- */
+
+/* Are all operands that are there float32, but for private ones? */
 bool cpu_all_f32(const struct cvy_call *call);
+/* supports: float32 in every operand. */
+bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *call);
+/* choose: every operand plain. */
+cvy_status cpu_choose_plain(struct cvy_device *device, struct cvy_call *call);
+/* Every operand of the shape of input `leader` takes that one's layout, the others are plain. */
+void cpu_choose_like(struct cvy_call *call, int leader);
+/* The same, but plain throughout where loops have no view of the leader's layout. */
+void cpu_choose_view(struct cvy_call *call, int leader);
 
 /* Loops marked so are compiled for several instruction sets, and the best one is taken at run time. Sanitizers
    cannot run the resolvers, so with them there is one version. */

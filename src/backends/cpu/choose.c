@@ -1,0 +1,45 @@
+/* Choices of layouts that many kernels make. */
+#include "backends/cpu/cpu.h"
+
+static struct cvy_operand_spec *operand(const struct cvy_call *call, int i) {
+    return i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+}
+
+bool cpu_all_f32(const struct cvy_call *call) {
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const struct cvy_operand_spec *spec = operand(call, i);
+        if (!spec->is_absent && !spec->is_private && spec->desc.dtype != CVY_F32)
+            return false;
+    }
+    return true;
+}
+
+bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *call) {
+    (void)device;
+    return cpu_all_f32(call);
+}
+
+static void choose_layout(struct cvy_call *call, const struct cvy_shape *shape,
+                          const struct cvy_layout *layout) {
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        struct cvy_operand_spec *spec = operand(call, i);
+        spec->layout = cvy_shape_equal(&spec->desc.shape, shape) ? layout : NULL;
+    }
+}
+
+cvy_status cpu_choose_plain(struct cvy_device *device, struct cvy_call *call) {
+    (void)device;
+    choose_layout(call, &call->in[0].desc.shape, NULL);
+    return CVY_OK;
+}
+
+void cpu_choose_like(struct cvy_call *call, int leader) {
+    choose_layout(call, &call->in[leader].desc.shape, call->in[leader].layout);
+}
+
+void cpu_choose_view(struct cvy_call *call, int leader) {
+    struct cpu_view view;
+    const struct cvy_operand_spec *spec = &call->in[leader];
+    bool has_view = cpu_layout_view(spec->layout, &spec->desc, &view);
+    choose_layout(call, &spec->desc.shape, has_view ? spec->layout : NULL);
+}

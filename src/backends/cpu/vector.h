@@ -1,0 +1,47 @@
+/* Vectors of 16 floats, in the compilers' own notation: one text for every instruction set, and the order of every
+   sum is the one that is written. */
+#ifndef CVY_CPU_VECTOR_H
+#define CVY_CPU_VECTOR_H
+
+#include "backends/cpu/cpu.h"
+
+#include <string.h>
+
+enum { CPU_LANES = 16 };
+typedef float cpu_v16 __attribute__((vector_size(64)));
+typedef int32_t cpu_v16i __attribute__((vector_size(64)));
+typedef uint8_t cpu_v16u8 __attribute__((vector_size(16)));
+
+/* A loop whose operands may be the very same array, but never overlap otherwise. */
+#ifdef __clang__
+#define CPU_EACH _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CPU_EACH _Pragma("GCC ivdep")
+#endif
+
+/* The first `width` lanes; the others are 0. With a constant width of 16 these are single instructions. */
+CPU_INLINE void cpu_load(cpu_v16 *to, const float *from, int width) {
+    if (width < CPU_LANES)
+        *to = (cpu_v16){0};
+    memcpy(to, from, (size_t)width * sizeof *from);
+}
+
+CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
+    memcpy(to, from, (size_t)width * sizeof *to);
+}
+
+/* Sum of the lanes, in a fixed tree. */
+CPU_INLINE float cpu_fold(const cpu_v16 *v) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    for (int half = CPU_LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++)
+            a[l] += a[l + half];
+    }
+    return a[0];
+}
+
+/* Where the condition's lanes are set: v, else 0. */
+#define CPU_WHERE(condition, v) ((cpu_v16)((cpu_v16i)(v) & (condition)))
+
+#endif
