@@ -1,0 +1,179 @@
+/* folder:DIR on trees that are made for each test below a fresh folder. Files hold nothing: the scan reads none. */
+#include "data/data.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static char root[64];
+
+static int make_root(void **state) {
+    (void)state;
+    strcpy(root, "/tmp/convoy-folder-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+/* Makes root/PATH with the folders above it; "x/" is an empty folder. */
+static void make(const char *path) {
+    char full[512];
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(full, 0777);
+        *slash = '/';
+    }
+    if (full[strlen(full) - 1] == '/')
+        return;
+    int fd = open(full, O_CREAT | O_WRONLY, 0666);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static cvy_status open_split(cvy_split split, struct cvy_dataset **out) {
+    char spec[128];
+    snprintf(spec, sizeof spec, "folder:%s", root);
+    return cvy_dataset_open(spec, split, NULL, out);
+}
+
+/* "class:path class:path …", paths below the root. */
+static void expect_samples(cvy_split split, const char *expected) {
+    struct cvy_dataset *dataset;
+    char found[4096] = "";
+    if (open_split(split, &dataset) != CVY_OK)
+        fail_msg("%s", cvy_error());
+    for (int64_t i = 0; i < cvy_dataset_size(dataset); i++) {
+        int64_t label;
+        size_t n = strlen(found);
+        assert_int_equal(dataset->format->label(dataset, i, &label), CVY_OK);
+        snprintf(found + n, sizeof found - n, "%s%s:%s", i ? " " : "", cvy_dataset_class_name(dataset, label),
+                 dataset->format->path(dataset, i) + strlen(root) + 1);
+    }
+    assert_string_equal(found, expected);
+    cvy_dataset_free(dataset);
+}
+
+static void expect_refused(cvy_split split, const char *part) {
+    struct cvy_dataset *dataset = NULL;
+    assert_int_equal(open_split(split, &dataset), CVY_ERR_DATA);
+    assert_null(dataset);
+    if (!strstr(cvy_error(), part) || !strstr(cvy_error(), root))
+        fail_msg("the error '%s' does not say '%s' of %s", cvy_error(), part, root);
+}
+
+static void classes_and_samples_are_sorted(void **state) {
+    (void)state;
+    static const char *const files[] = {"dog/10.jpg",  "dog/2.PNG",        "dog/a.txt",  "Cat/b.Jpeg",
+                                        "Cat/x/z.png", "Cat/x-1/a.png",    ".git/a.png", "Cat/.hidden.png",
+                                        "readme.png",  "\xC3\xA9mu/1.jpg", "zebra/1.jpg"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        make(files[i]);
+    expect_samples(CVY_SPLIT_TRAIN,
+                   "Cat:Cat/b.Jpeg Cat:Cat/x/z.png Cat:Cat/x-1/a.png dog:dog/10.jpg dog:dog/2.PNG "
+                   "zebra:zebra/1.jpg \xC3\xA9mu:\xC3\xA9mu/1.jpg");
+}
+
+static void links_are_followed(void **state) {
+    (void)state;
+    char from[128];
+    make("elsewhere.png");
+    make("a/");
+    snprintf(from, sizeof from, "%s/a/link.png", root);
+    assert_int_equal(symlink("../elsewhere.png", from), 0);
+    snprintf(from, sizeof from, "%s/a/broken.png", root);
+    assert_int_equal(symlink("nowhere", from), 0);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/link.png");
+    snprintf(from, sizeof from, "%s/a/circle", root);
+    assert_int_equal(symlink(".", from), 0);
+    expect_refused(CVY_SPLIT_TRAIN, "is a link circular?");
+}
+
+static void splits_lie_side_by_side(void **state) {
+    (void)state;
+    make("train/a/1.png");
+    make("train/b/1.png");
+    make("test/b/2.png");
+    expect_samples(CVY_SPLIT_TRAIN, "a:train/a/1.png b:train/b/1.png");
+    expect_samples(CVY_SPLIT_VAL, "b:test/b/2.png");
+    make("val/a/3.png"); /* val goes before test */
+    expect_samples(CVY_SPLIT_VAL, "a:val/a/3.png");
+    make("val/c/1.png");
+    expect_refused(CVY_SPLIT_VAL, "val/c: a class that");
+}
+
+static void val_alone_can_be_evaluated(void **state) {
+    (void)state;
+    make("val/a/1.png");
+    expect_samples(CVY_SPLIT_VAL, "a:val/a/1.png");
+    expect_refused(CVY_SPLIT_TRAIN, "no train beside it");
+}
+
+static int n_remarks;
+
+static void count_remark(void *context, cvy_log_level level, const char *line) {
+    (void)context, (void)level;
+    n_remarks += strstr(line, "held out") != NULL;
+}
+
+static void every_tenth_image_is_held_out(void **state) {
+    (void)state;
+    struct cvy_dataset *dataset;
+    const cvy_log_sink log = {.write = count_remark};
+    char path[64], spec[128];
+    for (int i = 0; i < 23; i++) {
+        snprintf(path, sizeof path, "a/%02d.png", i);
+        make(path);
+    }
+    make("b/1.png");
+    expect_samples(CVY_SPLIT_VAL, "a:a/09.png a:a/19.png");
+    expect_samples(CVY_SPLIT_TRAIN,
+                   "a:a/00.png a:a/01.png a:a/02.png a:a/03.png a:a/04.png a:a/05.png a:a/06.png a:a/07.png "
+                   "a:a/08.png a:a/10.png a:a/11.png a:a/12.png a:a/13.png a:a/14.png a:a/15.png a:a/16.png "
+                   "a:a/17.png a:a/18.png a:a/20.png a:a/21.png a:a/22.png b:b/1.png");
+    snprintf(spec, sizeof spec, "folder:%s", root);
+    n_remarks = 0;
+    assert_int_equal(cvy_dataset_open(spec, CVY_SPLIT_VAL, &log, &dataset), CVY_OK);
+    assert_int_equal(n_remarks, 1);
+    cvy_dataset_free(dataset);
+}
+
+static void bad_folders_are_named(void **state) {
+    (void)state;
+    struct cvy_dataset *dataset;
+    expect_refused(CVY_SPLIT_TRAIN, "holds no folders");
+    make("a/1.png");
+    expect_refused(CVY_SPLIT_VAL, "none is held out");
+    make("b/readme.txt");
+    expect_refused(CVY_SPLIT_TRAIN, "b: a class folder without images");
+    make("train/");
+    expect_refused(CVY_SPLIT_TRAIN, "train: holds no folders");
+    assert_int_equal(cvy_dataset_open("folder:/absent", CVY_SPLIT_TRAIN, NULL, &dataset), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "/absent: cannot be opened as a folder: No such file"));
+    assert_int_equal(cvy_dataset_open("folder:", CVY_SPLIT_TRAIN, NULL, &dataset), CVY_ERR_USAGE);
+}
+
+#define IN_FRESH_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FRESH_ROOT(classes_and_samples_are_sorted), IN_FRESH_ROOT(links_are_followed),
+        IN_FRESH_ROOT(splits_lie_side_by_side),        IN_FRESH_ROOT(val_alone_can_be_evaluated),
+        IN_FRESH_ROOT(every_tenth_image_is_held_out),  IN_FRESH_ROOT(bad_folders_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* The loader: same batches whatever the workers, every sample once an epoch, errors that name the sample. */
+#include "data/data.h"
+
+#include "base/rng.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* ---- a data set that can be slow or bad ------------------------------------------------------------ */
+
+enum { SIDE = 5, N_CLASSES = 10 };
+
+struct fake {
+    struct cvy_dataset head;
+    int64_t bad_image, bad_label; /* indices, -1: none */
+    int64_t bad_image_2;          /* a second one */
+    int max_delay_us;             /* reads take up to this long, to shuffle the workers */
+    atomic_int n_reads;
+};
+
+static cvy_status fake_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
+    struct fake *fake = (struct fake *)dataset;
+    atomic_fetch_add(&fake->n_reads, 1);
+    if (fake->max_delay_us) {
+        struct cvy_rng rng;
+        cvy_rng_init(&rng, 1, CVY_RNG_TEST, (uint64_t)i, 0);
+        struct timespec delay = {.tv_nsec = 1000L * cvy_rng_below(&rng, (uint32_t)fake->max_delay_us)};
+        nanosleep(&delay, NULL);
+    }
+    if (i == fake->bad_image || i == fake->bad_image_2)
+        return CVY_FAIL(CVY_ERR_DATA, "image %lld is rotten", (long long)i);
+    CVY_TRY(cvy_image_reshape(image, 1, SIDE, SIDE, CVY_U8, CVY_NHWC));
+    for (int p = 0; p < SIDE * SIDE; p++)
+        ((uint8_t *)image->pixels)[p] = (uint8_t)(i * 31 + p);
+    return CVY_OK;
+}
+
+static cvy_status fake_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
+    *out = i == ((const struct fake *)dataset)->bad_label ? 12 : i % N_CLASSES;
+    return CVY_OK;
+}
+
+static const struct cvy_format fake_format = {.prefix = "fake", .read = fake_read, .label = fake_label};
+
+static struct fake make_fake(int64_t n) {
+    return (struct fake){.head = {.format = &fake_format,
+                                  .spec = (char *)"fake",
+                                  .n = n,
+                                  .n_classes = N_CLASSES,
+                                  .channels = 1,
+                                  .height = SIDE,
+                                  .width = SIDE,
+                                  .dtype = CVY_U8,
+                                  .order = CVY_NHWC,
+                                  .preset = "cifar"},
+                         .bad_image = -1,
+                         .bad_label = -1,
+                         .bad_image_2 = -1};
+}
+
+static cvy_loader *make_loader(const struct cvy_dataset *dataset, int64_t batch_size, int workers) {
+    cvy_loader_options options;
+    cvy_loader *loader;
+    cvy_loader_defaults(&options);
+    options.batch_size = batch_size;
+    options.workers = workers;
+    options.seed = 5;
+    if (cvy_loader_new(dataset, &options, &loader) != CVY_OK)
+        fail_msg("%s", cvy_error());
+    return loader;
+}
+
+/* ---- the tests --------------------------------------------------------------------------------------- */
+
+/* Everything that an epoch yields, as bytes. Freed by the caller. */
+static uint8_t *record(cvy_loader *loader, int64_t epoch, size_t *n_bytes) {
+    cvy_batch batch;
+    uint8_t *bytes = NULL;
+    cvy_status status;
+    *n_bytes = 0;
+    assert_int_equal(cvy_loader_start(loader, epoch), CVY_OK);
+    while ((status = cvy_loader_next(loader, &batch)) == CVY_OK) {
+        size_t n = (size_t)batch.n, n_image = (size_t)(batch.channels * batch.height * batch.width);
+        assert_int_equal((uintptr_t)batch.images % 64, 0);
+        bytes = realloc(bytes, *n_bytes + n * (n_image + 16));
+        memcpy(bytes + *n_bytes, batch.images, n * n_image);
+        memcpy(bytes + *n_bytes + n * n_image, batch.labels, n * 8);
+        memcpy(bytes + *n_bytes + n * (n_image + 8), batch.indices, n * 8);
+        *n_bytes += n * (n_image + 16);
+    }
+    assert_int_equal(status, CVY_END);
+    assert_int_equal(cvy_loader_next(loader, &batch), CVY_END);
+    return bytes;
+}
+
+static void workers_do_not_change_the_batches(void **state) {
+    (void)state;
+    struct fake fake = make_fake(103);
+    for (int64_t batch_size = 1; batch_size <= 103; batch_size += 17) {
+        for (int64_t epoch = 0; epoch < 2; epoch++) {
+            static const int workers[] = {0, 1, 3, 7};
+            size_t n[4];
+            uint8_t *bytes[4];
+            for (int k = 0; k < 4; k++) {
+                fake.max_delay_us = k ? 60 : 0;
+                cvy_loader *loader = make_loader(&fake.head, batch_size, workers[k]);
+                bytes[k] = record(loader, epoch, &n[k]);
+                cvy_loader_free(loader);
+                assert_int_equal(n[k], n[0]);
+                assert_memory_equal(bytes[k], bytes[0], n[0]);
+            }
+            for (int k = 0; k < 4; k++)
+                free(bytes[k]);
+        }
+    }
+}
+
+static void an_epoch_is_a_function_of_its_number(void **state) {
+    (void)state;
+    struct fake fake = make_fake(50);
+    cvy_loader *loader = make_loader(&fake.head, 16, 2);
+    size_t n, n_other;
+    uint8_t *first = record(loader, 1, &n), *other = record(loader, 2, &n_other),
+            *again = record(loader, 1, &n);
+    assert_int_equal(n, n_other);
+    assert_memory_equal(first, again, n);
+    assert_memory_not_equal(first, other, n);
+    free(first);
+    free(other);
+    free(again);
+    cvy_loader_free(loader);
+}
+
+static void each_sample_comes_once(void **state) {
+    (void)state;
+    enum { N = 101, BATCH = 25 };
+    struct fake fake = make_fake(N);
+    cvy_loader *loader = make_loader(&fake.head, BATCH, 3);
+    for (int64_t epoch = 0; epoch < 3; epoch++) {
+        int seen[N] = {0}, n_in_place = 0;
+        int64_t at = 0;
+        cvy_batch batch;
+        assert_int_equal(cvy_loader_start(loader, epoch), CVY_OK);
+        while (cvy_loader_next(loader, &batch) == CVY_OK) {
+            assert_int_equal(batch.n, at < 100 ? BATCH : 1);
+            for (int64_t k = 0; k < batch.n; k++, at++) {
+                seen[batch.indices[k]]++;
+                n_in_place += batch.indices[k] == at;
+                assert_int_equal(batch.labels[k], batch.indices[k] % N_CLASSES);
+            }
+        }
+        for (int i = 0; i < N; i++)
+            assert_int_equal(seen[i], 1);
+        assert_true(n_in_place < 10); /* on average one stays where it was */
+    }
+    cvy_loader_free(loader);
+}
+
+static void without_shuffle_samples_come_as_they_lie(void **state) {
+    (void)state;
+    struct fake fake = make_fake(10);
+    cvy_loader_options options;
+    cvy_loader *loader;
+    cvy_batch batch;
+    cvy_loader_defaults(&options);
+    options.shuffle = options.augment = false;
+    options.batch_size = 64; /* larger than the set: allowed in evaluation */
+    assert_int_equal(cvy_loader_new(&fake.head, &options, &loader), CVY_OK);
+    assert_int_equal(cvy_loader_start(loader, 4), CVY_OK);
+    assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+    assert_int_equal(batch.n, 10);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(batch.indices[i], i);
+        assert_int_equal(((const uint8_t *)batch.images)[i * SIDE * SIDE + 3], (uint8_t)(i * 31 + 3));
+    }
+    assert_int_equal(cvy_loader_next(loader, &batch), CVY_END);
+    cvy_loader_free(loader);
+}
+
+static void a_batch_stays_until_the_next_call(void **state) {
+    (void)state;
+    struct fake fake = make_fake(64);
+    cvy_loader *loader = make_loader(&fake.head, 8, 3);
+    cvy_batch batch;
+    uint8_t copy[8 * SIDE * SIDE];
+    const struct timespec while_workers_run = {.tv_nsec = 5000000};
+    assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+    for (int b = 0; b < 8; b++) {
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+        memcpy(copy, batch.images, sizeof copy);
+        nanosleep(&while_workers_run, NULL);
+        assert_memory_equal(copy, batch.images, sizeof copy);
+        assert_true(atomic_load(&fake.n_reads) <= 8 * (b + 3)); /* this batch and two ahead */
+    }
+    cvy_loader_free(loader);
+}
+
+/* The first bad position decides, whatever the workers: all agree on the batch and the message. */
+static void errors_come_in_order(void **state) {
+    (void)state;
+    char message[2][512];
+    int n_good[2];
+    for (int k = 0; k < 2; k++) {
+        struct fake fake = make_fake(100);
+        fake.bad_image = 17;
+        fake.bad_image_2 = 60;
+        fake.max_delay_us = 300;
+        cvy_loader *loader = make_loader(&fake.head, 40, k ? 5 : 0);
+        cvy_batch batch;
+        n_good[k] = 0;
+        assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+        while (cvy_loader_next(loader, &batch) == CVY_OK)
+            n_good[k]++;
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_ERR_DATA); /* and it stays */
+        snprintf(message[k], sizeof message[k], "%s", cvy_error());
+        cvy_loader_free(loader);
+    }
+    assert_non_null(strstr(message[0], "is rotten"));
+    assert_string_equal(message[0], message[1]);
+    assert_int_equal(n_good[0], n_good[1]);
+}
+
+static void labels_out_of_range_are_named(void **state) {
+    (void)state;
+    for (int workers = 0; workers < 3; workers += 2) {
+        struct fake fake = make_fake(20);
+        fake.bad_label = 7;
+        cvy_loader *loader = make_loader(&fake.head, 20, workers);
+        cvy_batch batch;
+        assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_ERR_DATA);
+        assert_string_equal(cvy_error(), "'fake': image 7 has the label 12, outside of 0 to 9");
+        cvy_loader_free(loader);
+    }
+}
+
+static void files_are_named(void **state) {
+    (void)state;
+    static const char *const paths[] = {"tests/data/images/rgb.png", "tests/data/images/rgb.png.rgb",
+                                        "tests/data/images/420.jpg"};
+    for (int workers = 0; workers < 3; workers += 2) {
+        cvy_dataset *dataset;
+        cvy_loader_options options;
+        cvy_loader *loader;
+        cvy_batch batch;
+        assert_int_equal(cvy_dataset_open_files(paths, 3, &dataset), CVY_OK);
+        cvy_loader_defaults(&options);
+        options.workers = workers;
+        options.crop[0] = options.crop[1] = 12;
+        options.batch_size = 1;
+        assert_int_equal(cvy_loader_new(dataset, &options, &loader),
+                         CVY_ERR_DATA); /* no labels to train on */
+        options.augment = options.shuffle = false;
+        assert_int_equal(cvy_loader_new(dataset, &options, &loader), CVY_OK);
+        assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+        assert_null(batch.labels);
+        assert_true(batch.height == 12 && batch.width == 12 && batch.channels == 3);
+        assert_float_equal(batch.mean[0], 0.485f, 0);
+        assert_float_equal(batch.std[2], 0.225f, 0);
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_ERR_DATA);
+        assert_ptr_equal(strstr(cvy_error(), "tests/data/images/rgb.png.rgb: "), cvy_error());
+        cvy_loader_free(loader);
+        cvy_dataset_free(dataset);
+    }
+}
+
+static void an_epoch_can_be_left(void **state) {
+    (void)state;
+    struct fake fake = make_fake(200);
+    fake.max_delay_us = 100;
+    for (int round = 0; round < 20; round++) {
+        cvy_loader *loader = make_loader(&fake.head, 16, 4);
+        cvy_batch batch;
+        size_t n;
+        if (round % 4) {
+            assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+            for (int b = 0; b < round % 4; b++)
+                assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+        }
+        if (round % 5 == 0)
+            free(record(loader, 1, &n)); /* a new epoch, from its first batch */
+        cvy_loader_free(loader);         /* with workers at work */
+    }
+    cvy_loader_free(NULL);
+}
+
+static void bad_options_are_refused(void **state) {
+    (void)state;
+    struct fake fake = make_fake(20);
+    cvy_loader_options good, bad;
+    cvy_loader *loader = NULL;
+    cvy_loader_defaults(&good);
+    bad = good, bad.batch_size = 0;
+    assert_int_equal(cvy_loader_new(&fake.head, &bad, &loader), CVY_ERR_USAGE);
+    bad = good, bad.batch_size = 21;
+    assert_int_equal(cvy_loader_new(&fake.head, &bad, &loader), CVY_ERR_USAGE);
+    assert_string_equal(cvy_error(), "batch size 21 is larger than the 20 images of 'fake': say at most 20");
+    bad = good, bad.batch_size = 20, bad.workers = -1;
+    assert_int_equal(cvy_loader_new(&fake.head, &bad, &loader), CVY_ERR_USAGE);
+    assert_null(loader);
+    loader = make_loader(&fake.head, 20, 0);
+    assert_int_equal(cvy_loader_start(loader, -1), CVY_ERR_USAGE);
+    cvy_loader_free(loader);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_do_not_change_the_batches),
+        cmocka_unit_test(an_epoch_is_a_function_of_its_number),
+        cmocka_unit_test(each_sample_comes_once),
+        cmocka_unit_test(without_shuffle_samples_come_as_they_lie),
+        cmocka_unit_test(a_batch_stays_until_the_next_call),
+        cmocka_unit_test(errors_come_in_order),
+        cmocka_unit_test(labels_out_of_range_are_named),
+        cmocka_unit_test(files_are_named),
+        cmocka_unit_test(an_epoch_can_be_left),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
