@@ -82,6 +82,7 @@ const struct cvy_op cvy_op_adamw = {
     .flags = CVY_OP_VARIADIC | CVY_OP_UPDATE | CVY_OP_OPTIMIZER,
     .aliases = (const struct cvy_alias[]){{0, 1}, {1, 3}, {2, 4}},
     .n_aliases = N_OUT,
+    .infer = cvy_infer_optimizer,
     .reference = reference,
     .cost = cost,
     .cases = cases,

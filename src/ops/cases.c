@@ -10,14 +10,12 @@
 /* One word of the list of inputs: "f32[2,3]", or "-" for absent. */
 static cvy_status parse_input(const char *word, size_t length, struct cvy_case_call *out) {
     char text[96];
-    int i = out->n_in;
-    if (i == CVY_CASE_MAX || length >= sizeof text)
+    if (out->n_in == CVY_CASE_MAX || length >= sizeof text)
         return CVY_FAIL(CVY_ERR_USAGE, "a case has at most %d inputs", CVY_CASE_MAX);
     memcpy(text, word, length);
     text[length] = '\0';
-    out->is_absent[i] = strcmp(text, "-") == 0;
-    if (!out->is_absent[i])
-        CVY_TRY(cvy_desc_parse(text, &out->in[i]));
+    CVY_TRY(cvy_desc_parse(text, &out->in[out->n_in]));
+    out->is_absent[out->n_in] = cvy_desc_is_absent(&out->in[out->n_in]);
     out->n_in++;
     return CVY_OK;
 }
@@ -33,20 +31,12 @@ static cvy_status parse_inputs(const char *text, struct cvy_case_call *out) {
 }
 
 static cvy_status infer_outputs(const struct cvy_op *op, struct cvy_case_call *out) {
-    int n_groups = op->flags & CVY_OP_VARIADIC ? (out->n_in - op->n_lead_in) / op->n_in : 1;
-    out->n_out = n_groups * op->n_out;
-    if (out->n_out > CVY_CASE_MAX)
-        return CVY_FAIL(CVY_ERR_USAGE, "a case has at most %d outputs", CVY_CASE_MAX);
-    if (!op->infer) {
-        for (int o = 0; o < out->n_out; o++)
-            out->out[o] = out->in[cvy_op_aliased_input(op, o)];
-        return CVY_OK;
-    }
-    struct cvy_infer call = {
-        .op = op, .attrs = out->attrs, .n_in = out->n_in, .n_out = op->n_out, .in = out->in};
-    CVY_TRY(op->infer(&call));
-    memcpy(out->out, call.out, (size_t)op->n_out * sizeof *call.out);
-    return CVY_OK;
+    out->n_out = cvy_op_groups(op, out->n_in) * op->n_out;
+    if (out->n_out < 0 || out->n_out > CVY_CASE_MAX)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "a case of %s with %d inputs: it has not so many, or more than %d outputs", op->name,
+                        out->n_in, CVY_CASE_MAX);
+    return cvy_op_infer(op, out->attrs, out->n_in, out->in, out->out);
 }
 
 cvy_status cvy_case_open(const struct cvy_op *op, const struct cvy_case *c, struct cvy_case_call *out) {

@@ -1,11 +1,11 @@
-/* constant: one number, known when the graph is built. */
+/* constant: one number, known when the graph is built. The default, 1, is the gradient of a loss by itself. */
 #include "ops/constant.h"
 #include "ops/infer.h"
 
 #include <float.h>
 
 static const struct cvy_attr attr_table[] = {
-    {"value", CVY_ATTR_FLOAT, offsetof(struct cvy_constant_attrs, value), 0, -FLT_MAX, FLT_MAX, "the number"},
+    {"value", CVY_ATTR_FLOAT, offsetof(struct cvy_constant_attrs, value), 1, -FLT_MAX, FLT_MAX, "the number"},
 };
 
 static cvy_status infer(struct cvy_infer *call) {
@@ -18,7 +18,7 @@ static void reference(const struct cvy_reference *call) {
 }
 
 static const struct cvy_case cases[] = {
-    {"", "", 0, NULL}, {"value=1", "", 0, NULL}, {"value=-2.5", "", 0, NULL}};
+    {"", "", 0, NULL}, {"value=0", "", 0, NULL}, {"value=-2.5", "", 0, NULL}};
 
 const struct cvy_op cvy_op_constant = {
     .name = "constant",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 bool cvy_infer_has(const struct cvy_infer *call, int i) {
-    return i < call->n_in && !(call->in[i].dtype == CVY_F32 && call->in[i].shape.n == 0);
+    return i < call->n_in && !cvy_desc_is_absent(&call->in[i]);
 }
 
 /* "x f32[2,3,8,8], weight f32[4,3,3,3]" */
@@ -81,6 +81,15 @@ cvy_status cvy_infer_binary(struct cvy_infer *call) {
     CVY_TRY(cvy_infer_float(call, 0, NULL));
     CVY_TRY(cvy_infer_float(call, 1, &call->in[0].shape));
     call->out[0] = call->in[0];
+    return CVY_OK;
+}
+
+cvy_status cvy_infer_optimizer(struct cvy_infer *call) {
+    CVY_TRY(cvy_infer_typed(call, 0, CVY_F32, &CVY_SHAPE(2)));
+    for (int i = 1; i < call->n_in; i++)
+        CVY_TRY(cvy_infer_float(call, i, &call->in[1].shape));
+    for (int o = 0; o < call->n_out; o++)
+        call->out[o] = call->in[cvy_op_aliased_input(call->op, o)];
     return CVY_OK;
 }
 

@@ -25,6 +25,8 @@ cvy_status cvy_infer_rank(const struct cvy_infer *call, int i, int rank);
 /* The whole inference of y = f(x) of one shape, and of dx = f'(dy, like) of one shape. */
 cvy_status cvy_infer_unary(struct cvy_infer *call);
 cvy_status cvy_infer_binary(struct cvy_infer *call);
+/* The whole inference of an optimiser's group: all of the parameter's shape. */
+cvy_status cvy_infer_optimizer(struct cvy_infer *call);
 
 struct cvy_desc cvy_desc_make(cvy_dtype dtype, struct cvy_shape shape);
 

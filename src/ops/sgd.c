@@ -87,6 +87,7 @@ const struct cvy_op cvy_op_sgd = {
     .flags = CVY_OP_VARIADIC | CVY_OP_UPDATE | CVY_OP_OPTIMIZER,
     .aliases = (const struct cvy_alias[]){{0, 1}, {1, 3}},
     .n_aliases = N_OUT,
+    .infer = cvy_infer_optimizer,
     .reference = reference,
     .cost = cost,
     .cases = cases,
