@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ struct cvy_pool_block {
 };
 
 cvy_status cvy_alloc_items(size_t n, size_t size, void **out) {
-    void *made = calloc(n ? n : 1, size ? size : 1); /* calloc checks the product */
+    bool fits = size == 0 || n <= PTRDIFF_MAX / size;
+    void *made = fits ? calloc(n ? n : 1, size ? size : 1) : NULL;
     memcpy(out, &made, sizeof made);
     if (!made)
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu items of %zu bytes", n, size);

@@ -6,14 +6,10 @@
 
 #include "base/rng.h"
 #include "base/thread.h"
+#include "cvy_test.h"
 #include "rt/comm.h"
 #include "rt/tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,8 @@
 /* The tree over shards: the recipe and the plan together must perform the tree's definition, for every number
    of devices. Sums are checked symbolically: a value is the text of the additions that made it. */
+#include "cvy_test.h"
 #include "rt/tree.h"
 
-#include "base/text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,94 @@
+/* Growing text, number parsing, nearest names. */
+#include "base/text.h"
+#include "cvy_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_growing(void **state) {
+    (void)state;
+    struct cvy_text text = {0};
+    char *taken;
+    for (int i = 0; i < 1000; i++)
+        cvy_text_printf(&text, "%d ", i % 10);
+    cvy_text_append(&text, "a\0b", 3);
+    assert_int_equal(text.n, 2003);
+    assert_int_equal(cvy_text_take(&text, &taken), CVY_OK);
+    assert_memory_equal(taken, "0 1 2 3 4 5 6 7 8 9 0 1", 23);
+    assert_memory_equal(taken + 2000, "a\0b\0", 4);
+    free(taken);
+    assert_null(text.data);
+    assert_int_equal(cvy_text_take(&text, &taken), CVY_OK); /* the empty text */
+    assert_string_equal(taken, "");
+    free(taken);
+}
+
+static void test_failure_sticks(void **state) {
+    (void)state;
+    struct cvy_text text = {0};
+    char *taken = NULL;
+    cvy_text_append(&text, "x", SIZE_MAX - 10); /* no such memory: nothing is read */
+    cvy_text_printf(&text, "y");
+    assert_int_equal(text.status, CVY_ERR_MEMORY);
+    assert_int_equal(cvy_text_take(&text, &taken), CVY_ERR_MEMORY);
+    assert_null(taken);
+    assert_int_equal(text.status, CVY_OK);
+}
+
+static void test_parse_i64(void **state) {
+    (void)state;
+    int64_t value = 77;
+    assert_true(cvy_parse_i64("-42", &value));
+    assert_int_equal(value, -42);
+    assert_true(cvy_parse_i64("9223372036854775807", &value));
+    assert_true(value == INT64_MAX);
+    static const char *const wrong[] = {"", " 1", "1 ", "1x", "x", "0x10", "1.0", "9223372036854775808", "-"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        value = 77;
+        if (cvy_parse_i64(wrong[i], &value) || value != 77)
+            fail_msg("\"%s\" is no number", wrong[i]);
+    }
+}
+
+static void test_parse_f64(void **state) {
+    (void)state;
+    double value = 77;
+    assert_true(cvy_parse_f64("5e-4", &value));
+    assert_true(value == 5e-4);
+    assert_true(cvy_parse_f64("nan", &value));
+    assert_true(isnan(value));
+    assert_true(cvy_parse_f64("-inf", &value));
+    assert_true(isinf(value));
+    static const char *const wrong[] = {"", " 1", "1 ", "1,5", "e", "0.1.2", "."};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        value = 77;
+        if (cvy_parse_f64(wrong[i], &value) || value != 77)
+            fail_msg("\"%s\" is no number", wrong[i]);
+    }
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    static const char *const names[] = {"lenet5", "resnet18", "resnet20", "resnet50", "simple"};
+    assert_string_equal(cvy_nearest("resnet5", names, 5), "resnet50");
+    assert_string_equal(cvy_nearest("rsenet18", names, 5), "resnet18");
+    assert_string_equal(cvy_nearest("lenet", names, 5), "lenet5");
+    assert_string_equal(cvy_nearest("simple", names, 5), "simple");
+    assert_null(cvy_nearest("vgg", names, 5));
+    assert_null(cvy_nearest("", names, 5));
+    assert_null(cvy_nearest("anything", names, 0));
+    char longer[1000];
+    memset(longer, 'r', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_null(cvy_nearest(longer, names, 5));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_growing),   cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_parse_i64), cmocka_unit_test(test_parse_f64),
+        cmocka_unit_test(test_nearest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
