@@ -6,47 +6,56 @@
 #include "engine/schedule.h"
 #include "engine/task.h"
 
-struct options {
-    /* model */
-    const char *model, *weights;
+struct options { /* in the order of the groups */
+    const char *model;
     int64_t num_classes;
     int64_t input[3];
-    /* data */
+    const char *weights;
+
     const char *data, *data_path, *preset;
-    int64_t batch_size, workers, resize, crop[2], pad;
-    int flip, shuffle;
+    int64_t workers, resize, crop[2], pad;
+    int flip;
     struct flag_channels mean, std;
-    /* devices */
+
+    int64_t batch_size;
+
     const char *devices, *strategy, *backend, *conv_algo;
     int64_t shards, threads;
     double bucket_mb, first_bucket_mb, timeout_s;
-    /* optimiser and learning rate */
+
     const char *opt, *opt_args;
-    double momentum, weight_decay, dampening;
+    double momentum, weight_decay, dampening, label_smoothing;
     int nesterov;
-    double lr, lr_min, lr_step_size, lr_gamma, lr_warmup_epochs, lr_warmup_decay;
+
     const char *lr_scheduler, *lr_warmup_method;
-    double label_smoothing;
-    /* run */
-    int64_t epochs, seed, print_freq;
-    const char *resume, *output_dir, *config;
-    int test_only;
-    /* predict, explain, lists */
-    const char *input_file, *output_file, *pass;
+    double lr, lr_min, lr_step_size, lr_gamma, lr_warmup_epochs, lr_warmup_decay;
+
+    int64_t epochs, print_freq;
+    int64_t seed;
+    int shuffle, test_only;
+    const char *resume, *output_dir;
+
+    const char *input_file, *output_file; /* predict */
     int64_t topk;
-    int json, help;
+    const char *pass; /* explain */
+    int json;         /* what prints a table */
+
+    const char *config;
+    int help;
 };
 
-extern const struct flag_group group_model, group_data, group_batch, group_devices, group_optimizer,
-    group_schedule, group_run, group_common;
+extern const struct flag_group group_shape, group_weights, group_data, group_batch, group_devices,
+    group_optimizer, group_schedule, group_run, group_seed, group_json, group_common;
 
-/* The parts of the engine's options that flags say. Texts are owned by values->pool. */
+/* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);
-cvy_status options_plan(struct flag_values *values, cvy_plan_options *out);
-/* The attributes of --opt as text: --momentum and its like, then --opt-args; refuses those it does not have. */
+void options_plan(const struct options *options, cvy_plan_options *out);
+/* The attributes of --opt as text: --momentum and its like, then --opt-args. CVY_ERR_USAGE names a flag that the
+   optimiser has no use for. */
 cvy_status options_optimizer(struct flag_values *values, const char **attributes);
 struct cvy_lr_schedule options_schedule(const struct options *options);
-/* Everything of the above; optimiser and learning rate only when training. */
-cvy_status options_task(struct flag_values *values, bool is_training, struct cvy_task_options *out);
+/* All of a task; the optimiser only for training. */
+cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,
+                        struct cvy_task_options *out);
 
 #endif

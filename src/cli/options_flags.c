@@ -72,18 +72,21 @@ static void warmups(struct flag_names *out) {
     add_name(out, "constant");
 }
 
-static const struct flag model_flags[] = {
+static const struct flag shape_flags[] = {
     FLAG("model", TEXT, model, "the network; `convoy models` says more", .choices = models),
-    FLAG("weights", TEXT, weights,
-         "start from these: a safetensors file with torchvision's names, or a folder that --output-dir wrote "
-         "(its best)",
-         .value_name = "PATH"),
     FLAG("num-classes", INT, num_classes, "classes of the last layer; 0: those of the data", .initial = "0",
          .min = 0, .max = 1 << 24),
     FLAG("input", SHAPE, input,
          "shape of an image that the model sees; default: the data's, else the model's own"),
 };
-GROUP(model, "Model");
+GROUP(shape, "Model");
+
+static const struct flag weights_flags[] = {
+    FLAG("weights", TEXT, weights,
+         "a safetensors file with torchvision's names, or a folder that --output-dir wrote (its best/)",
+         .value_name = "PATH"),
+};
+GROUP(weights, "Weights");
 
 static const struct flag data_flags[] = {
     FLAG("data", TEXT, data, "data set: digits, folder:DIR, ...; `convoy data` lists the formats",
@@ -166,8 +169,6 @@ GROUP(schedule, "Learning rate");
 
 static const struct flag run_flags[] = {
     FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
-    FLAG("seed", INT, seed, "of initial weights, order, augmentation and dropout", .initial = "0", .min = 0,
-         .max = INFINITY),
     FLAG("shuffle", SWITCH, shuffle, "a new order each epoch; --no-shuffle: as the images lie",
          .initial = "true"),
     FLAG("output-dir", TEXT, output_dir,
@@ -180,6 +181,17 @@ static const struct flag run_flags[] = {
          .initial = "10", .min = 1, .max = INFINITY),
 };
 GROUP(run, "Run");
+
+static const struct flag seed_flags[] = {
+    FLAG("seed", INT, seed, "of initial weights, order, augmentation and dropout", .initial = "0", .min = 0,
+         .max = INFINITY),
+};
+GROUP(seed, "Seed");
+
+static const struct flag json_flags[] = {
+    FLAG("json", SWITCH, json, "print JSON instead of text", .initial = "false", .is_not_kept = true),
+};
+GROUP(json, "Output");
 
 static const struct flag common_flags[] = {
     FLAG("config", TEXT, config, "flags from a JSON file such as run.json; the command line wins",

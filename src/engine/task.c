@@ -25,7 +25,8 @@ static cvy_status find_model(struct cvy_task *task) {
 
 static cvy_status open_data(struct cvy_task *task) {
     const struct cvy_task_options *o = &task->options;
-    if (task->val || (o->kind == CVY_TASK_PREDICT && !o->data))
+    bool is_optional = o->is_plan_only || o->kind == CVY_TASK_PREDICT;
+    if (task->val || (is_optional && !o->data))
         return CVY_OK;
     if (!o->data)
         return CVY_FAIL(CVY_ERR_USAGE,

@@ -1,0 +1,36 @@
+/* The table of subcommands, and what they share. */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CVY_COMMAND(name) extern const struct command command_##name;
+#include "cli/commands.def"
+#undef CVY_COMMAND
+
+static const struct command *const table[] = {
+#define CVY_COMMAND(name) &command_##name,
+#include "cli/commands.def"
+#undef CVY_COMMAND
+};
+
+const struct command *const *command_table(size_t *n) {
+    *n = sizeof table / sizeof *table;
+    return table;
+}
+
+cvy_status command_no_rest(const struct flag_values *values) {
+    if (values->rest.n)
+        return CVY_FAIL(CVY_ERR_USAGE, "'%s': no such argument; flags begin with --", values->rest.data[0]);
+    return CVY_OK;
+}
+
+cvy_status command_print_json(json_t *json) {
+    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(json);
+    if (!text)
+        return CVY_FAIL(CVY_ERR_MEMORY, "no memory to print the result");
+    puts(text);
+    free(text);
+    return CVY_OK;
+}

@@ -1,0 +1,60 @@
+/* convoy data: the formats of data sets; or what a data set holds. */
+#include "data/data.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+
+static void print_formats(void) {
+    size_t n;
+    const struct cvy_format *const *table = cvy_format_table(&n);
+    printf("formats of --data:\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %s\n", table[i]->help);
+}
+
+static void print_split(const struct cvy_dataset *data, const char *split) {
+    printf("%s: %lld images, %lld channels, ", split, (long long)data->n, (long long)data->channels);
+    if (data->height)
+        printf("%lldx%lld\n", (long long)data->height, (long long)data->width);
+    else
+        printf("sizes vary\n");
+}
+
+static void print_classes(const struct cvy_dataset *data) {
+    printf("%lld classes:", (long long)data->n_classes);
+    for (int64_t k = 0; k < data->n_classes; k++)
+        printf(" %s", cvy_dataset_class_name(data, k));
+    printf("\n");
+}
+
+static cvy_status print_spec(const char *spec, const cvy_log_sink *log) {
+    cvy_dataset *train = NULL, *val = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
+    CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
+    print_split(train, "training");
+    print_split(val, "validation");
+    print_classes(train);
+out:
+    cvy_dataset_free(train);
+    cvy_dataset_free(val);
+    return status;
+}
+
+static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
+    if (!values->rest.n)
+        print_formats();
+    for (size_t i = 0; i < values->rest.n; i++)
+        CVY_TRY(print_spec(values->rest.data[i], log));
+    return CVY_OK;
+}
+
+static const struct flag_group *const groups[] = {&group_common, NULL};
+
+const struct command command_data = {
+    .name = "data",
+    .usage = "[SPEC...]",
+    .help = "list the formats of data sets, or say what a data set holds",
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,145 @@
+/* See options.h: from flags to the engine's options. */
+#include "cli/options.h"
+
+#include "graph/op.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct options *options_of(const struct flag_values *values) { return values->options; }
+
+cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
+    cvy_loader_options loader;
+    cvy_loader_defaults(&loader);
+    loader.batch_size = o->batch_size;
+    loader.workers = (int)o->workers;
+    loader.seed = (uint64_t)o->seed;
+    loader.shuffle = o->shuffle != 0;
+    loader.preset = o->preset;
+    loader.resize = o->resize;
+    loader.crop[0] = o->crop[0];
+    loader.crop[1] = o->crop[1];
+    loader.pad = o->pad;
+    loader.flip = o->flip;
+    if (o->mean.n != o->std.n)
+        return CVY_FAIL(CVY_ERR_USAGE, "--mean has %d numbers, --std %d: give both, one for each channel",
+                        o->mean.n, o->std.n);
+    loader.has_mean_std = o->mean.n > 0;
+    memcpy(loader.mean, o->mean.value, sizeof loader.mean);
+    memcpy(loader.std, o->std.value, sizeof loader.std);
+    *out = loader;
+    return CVY_OK;
+}
+
+struct cvy_lr_schedule options_schedule(const struct options *o) {
+    return (struct cvy_lr_schedule){.kind = o->lr_scheduler,
+                                    .lr = o->lr,
+                                    .min_lr = o->lr_min,
+                                    .step_size = o->lr_step_size,
+                                    .gamma = o->lr_gamma,
+                                    .warmup_epochs = o->lr_warmup_epochs,
+                                    .warmup_decay = o->lr_warmup_decay,
+                                    .warmup_method = o->lr_warmup_method,
+                                    .n_epochs = o->epochs,
+                                    .updates_per_epoch = 1};
+}
+
+/* ---- the optimiser's attributes ------------------------------------------------------------------------ */
+
+static bool has_attribute(const struct cvy_op *op, const char *name) {
+    for (int i = 0; i < op->n_attrs; i++)
+        if (!strcmp(op->attrs[i].name, name))
+            return true;
+    return false;
+}
+
+/* Adds "NAME=VALUE": the flag's when it was given, else the common default where the optimiser has the
+   attribute (NAN: the optimiser's own). */
+static cvy_status add_attribute(const struct cvy_op *op, const char *flag, const char *name, double value,
+                                double common, struct cvy_text *out) {
+    if (!isnan(value) && !has_attribute(op, name))
+        return CVY_FAIL(CVY_ERR_USAGE, "--%s: the optimiser %s has no such attribute", flag, op->name);
+    double chosen = isnan(value) ? common : value;
+    if (!isnan(chosen) && has_attribute(op, name))
+        cvy_text_printf(out, "%s%s=%.17g", out->n ? " " : "", name, chosen);
+    return CVY_OK;
+}
+
+static cvy_status add_attributes(const struct options *o, const struct cvy_op *op, struct cvy_text *out) {
+    CVY_TRY(add_attribute(op, "momentum", "momentum", o->momentum, 0.9, out));
+    CVY_TRY(add_attribute(op, "weight-decay", "weight_decay", o->weight_decay, 1e-4, out));
+    CVY_TRY(add_attribute(op, "dampening", "dampening", o->dampening, NAN, out));
+    if (o->nesterov >= 0) {
+        if (!has_attribute(op, "nesterov"))
+            return CVY_FAIL(CVY_ERR_USAGE, "--nesterov: the optimiser %s has no such attribute", op->name);
+        cvy_text_printf(out, "%snesterov=%s", out->n ? " " : "", o->nesterov ? "true" : "false");
+    }
+    if (o->opt_args)
+        cvy_text_printf(out, "%s%s", out->n ? " " : "", o->opt_args);
+    return CVY_OK;
+}
+
+cvy_status options_optimizer(struct flag_values *values, const char **attributes) {
+    const struct options *o = options_of(values);
+    const struct cvy_op *op = cvy_op_find(o->opt);
+    struct cvy_text text = {0};
+    char *kept;
+    cvy_status status = add_attributes(o, op, &text);
+    if (status == CVY_OK)
+        status = cvy_pool_strdup(&values->pool, text.data ? text.data : "", &kept);
+    cvy_text_free(&text);
+    CVY_TRY(status);
+    *attributes = kept;
+    return CVY_OK;
+}
+
+/* ---- plan and task --------------------------------------------------------------------------------------- */
+
+void options_plan(const struct options *o, cvy_plan_options *out) {
+    *out = (cvy_plan_options){.devices = o->devices,
+                              .strategy = o->strategy,
+                              .backend = o->backend,
+                              .batch_size = o->batch_size,
+                              .shards = o->shards,
+                              .threads_per_device = (int)o->threads,
+                              .conv_algo = o->conv_algo,
+                              .bucket_mb = o->bucket_mb,
+                              .first_bucket_mb = o->first_bucket_mb,
+                              .seed = (uint64_t)o->seed,
+                              .timeout_s = o->timeout_s};
+}
+
+/* --data-path DIR is --data folder:DIR. */
+static cvy_status settle_data(struct flag_values *values) {
+    struct options *o = values->options;
+    if (!o->data_path)
+        return CVY_OK;
+    if (flags_given(values, "data"))
+        return CVY_FAIL(CVY_ERR_USAGE, "--data-path and --data: give one of them");
+    char *spec;
+    CVY_TRY(cvy_pool_printf(&values->pool, &spec, "folder:%s", o->data_path));
+    o->data = spec;
+    o->data_path = NULL;
+    return CVY_OK;
+}
+
+cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,
+                        struct cvy_task_options *out) {
+    CVY_TRY(settle_data(values));
+    const struct options *o = options_of(values);
+    struct cvy_task_options task = {.kind = kind,
+                                    .model = o->model,
+                                    .num_classes = o->num_classes,
+                                    .input = {o->input[0], o->input[1], o->input[2]},
+                                    .label_smoothing = o->label_smoothing,
+                                    .data = o->data};
+    CVY_TRY(options_loader(o, &task.loader));
+    options_plan(o, &task.plan);
+    task.plan.log = *log;
+    if (kind == CVY_TASK_TRAIN) {
+        task.plan.optimizer = o->opt;
+        CVY_TRY(options_optimizer(values, &task.plan.optimizer_attributes));
+    }
+    *out = task;
+    return CVY_OK;
+}

@@ -1,0 +1,129 @@
+/* convoy train: trains a network, shows how it goes, writes run.json around it. */
+#include "cli/command.h"
+#include "cli/printer.h"
+#include "cli/run_file.h"
+
+#include "base/thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- interruption -------------------------------------------------------------------------------------- */
+
+/* Ctrl-C and SIGTERM stop the run after the step in hand. They are blocked, in all threads, and asked for between
+   steps: so nothing is ever interrupted half-way, and no handler needs a global variable. */
+static void stop_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+}
+
+static bool is_interrupted(void *context) {
+    (void)context;
+    sigset_t set;
+    stop_signals(&set);
+    if (sigtimedwait(&set, NULL, &(struct timespec){0}) < 0)
+        return false;
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second one ends us at once */
+    return true;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------- */
+
+static cvy_status make_options(struct flag_values *values, const cvy_log_sink *log,
+                               struct cvy_trainer_options *out) {
+    const struct options *o = values->options;
+    *out = (struct cvy_trainer_options){.schedule = options_schedule(o),
+                                        .weights = o->weights,
+                                        .resume = o->resume,
+                                        .output_dir = o->output_dir,
+                                        .log_every = o->print_freq,
+                                        .is_shards_fixed = o->shards > 0,
+                                        .is_threads_fixed = o->threads > 0};
+    if (o->weights && o->resume)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--weights and --resume: a run that goes on has its weights; give one of them");
+    return options_task(values, CVY_TASK_TRAIN, log, &out->task);
+}
+
+static void print_ready(const struct cvy_trainer *t, int64_t start_ns) {
+    struct cvy_plan_facts facts;
+    cvy_plan_facts(t->task.plan, &facts);
+    printf("ready in %.2f s, of which %.2f s for the first touch of %.0f MB a device\n",
+           (double)(cvy_now_ns() - start_ns) * 1e-9, cvy_session_touch_s(t->task.session),
+           (double)facts.arena_bytes / 1e6);
+    if (t->state.epoch > 0 || t->state.step > 0)
+        printf("going on at epoch %lld, step %lld\n", (long long)t->state.epoch + 1,
+               (long long)t->state.step + 1);
+    fflush(stdout);
+}
+
+static cvy_status finish(struct flag_values *values, struct cvy_trainer *t) {
+    struct run_result result = {.images_per_s = cvy_progress_rate(&t->progress)};
+    struct cvy_plan_facts facts;
+    cvy_plan_facts(t->task.plan, &facts);
+    CVY_TRY(cvy_weights_hash(t->task.session, &result.weights_hash));
+    CVY_TRY(run_file_write(values, t, &result));
+    printf("done: top-1 %.2f %% of %lld images, %.0f images/s, S=%lld T=%d, weights xxh3 %016llx\n",
+           cvy_tally_top1(&t->val), (long long)t->val.n, result.images_per_s, (long long)facts.shards,
+           facts.threads, (unsigned long long)result.weights_hash);
+    return CVY_OK;
+}
+
+static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
+                        const struct cvy_trainer_options *options) {
+    const struct options *o = values->options;
+    int64_t start_ns = cvy_now_ns();
+    struct printer printer = {.is_terminal = isatty(STDOUT_FILENO), .print_freq = o->print_freq};
+    const struct cvy_trainer_events events = {.context = &printer,
+                                              .on_step = printer_step,
+                                              .on_epoch = printer_epoch,
+                                              .is_interrupted = is_interrupted};
+    CVY_TRY(cvy_trainer_open(t, options, &events));
+    printer_devices(t->task.plan);
+    print_ready(t, start_ns);
+    CVY_TRY(run_file_write(values, t, NULL));
+    cvy_status status = cvy_trainer_run(t);
+    if (status != CVY_OK && printer.is_terminal)
+        printf("\n"); /* the bar stays as it was */
+    CVY_TRY(status);
+    return finish(values, t);
+}
+
+static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
+    const struct options *o = values->options;
+    if (o->test_only)
+        return eval_run(values, log);
+    struct cvy_trainer trainer = {.n_steps = 0};
+    struct cvy_trainer_options options;
+    sigset_t set;
+    CVY_TRY(command_no_rest(values));
+    CVY_TRY(make_options(values, log, &options));
+    stop_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    cvy_status status = train(values, &trainer, &options);
+    cvy_trainer_close(&trainer);
+    return status;
+}
+
+static const struct flag_group *const groups[] = {&group_shape,
+                                                  &group_weights,
+                                                  &group_data,
+                                                  &group_batch,
+                                                  &group_devices,
+                                                  &group_optimizer,
+                                                  &group_schedule,
+                                                  &group_run,
+                                                  &group_seed,
+                                                  &group_common,
+                                                  NULL};
+
+const struct command command_train = {
+    .name = "train",
+    .usage = "--model NAME --data SPEC [flags]",
+    .help = "train a network and judge it after every epoch",
+    .groups = groups,
+    .run = run,
+};
