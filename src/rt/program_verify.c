@@ -48,6 +48,9 @@ static cvy_status verify_inputs(const struct cvy_segment *s, const struct cvy_pr
     for (int i = 0; i < op->n_in; i++) {
         if (op->in[i] >= (int32_t)s->operands.n || (op->in[i] < 0 && !cvy_op_is_optional(op->op, i)))
             return BROKEN("%s in %s lacks its input \"%s\"", op->name, s->name, cvy_op_in_name(op->op, i));
+        if (op->in[i] >= 0 && s->operands.data[op->in[i]].place.space == CVY_SPACE_NONE)
+            return BROKEN("%s in %s reads %s, which lies nowhere", op->name, s->name,
+                          s->operands.data[op->in[i]].name);
         desc[i] = op->in[i] < 0 ? CVY_DESC_ABSENT : s->operands.data[op->in[i]].spec.desc;
     }
     return CVY_OK;
