@@ -54,7 +54,7 @@ static void run_case(const struct cvy_op *op, const struct cvy_case *c, uint64_t
     interpret_all(&s.in);
     for (int o = 0; o < node->n_out; o++) {
         const struct cvy_desc *desc = &cvy_graph_value(s.g, node->out[o])->desc;
-        assert_true(desc->dtype == call.out[o].dtype && cvy_shape_equal(&desc->shape, &call.out[o].shape));
+        assert_true(cvy_desc_equal(desc, &call.out[o]));
         for (int64_t i = 0; i < cvy_shape_count(&desc->shape); i++) {
             if (!isfinite(s.in.values[node->out[o]][i]))
                 fail_msg("%s %s: %s[%lld] was not written", op->name, c->attrs, op->out_names[o % op->n_out],

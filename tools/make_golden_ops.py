@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+"""Writes tests/golden/ops.txt: what PyTorch computes, in float64, for every operator, forward and backward.
+
+    tools/make_golden_ops.py > tests/golden/ops.txt
+
+The file is made once and committed; src/ops/golden_test.c reads it. One case is
+
+    case OPERATOR ATTRIBUTES
+    in TYPE[SHAPE] VALUES          one line per input, "in -" for an absent one
+    out K VALUES                   the result K; results without a line are not compared
+    gout VALUES                    the gradient of result 0
+    gin I VALUES                   the gradient of input I
+
+Inputs have three decimals, so that text gives the same number everywhere. What PyTorch has no formula for
+(the numbers of dropout, the ranks of equal scores) is written out here once more, in plain Python.
+"""
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(20240601)
+torch.set_default_dtype(torch.float64)
+
+
+def normal(*shape):
+    return (torch.randn(*shape) * 1000).round() / 1000
+
+
+def uniform(low, high, *shape):
+    return ((torch.rand(*shape) * (high - low) + low) * 1000).round() / 1000
+
+
+def text(tensor, digits):
+    numbers = torch.as_tensor(tensor, dtype=torch.float64).flatten().tolist()
+    return " ".join(format(v, digits) for v in numbers)
+
+
+def case(op, attrs, inputs, outputs, differentiate=()):
+    """outputs(*inputs) gives the results by number; `differentiate` lists the inputs with a gradient."""
+    inputs = [x.clone().requires_grad_(i in differentiate) if x is not None else None for i, x in enumerate(inputs)]
+    results = outputs(*inputs)
+    print("case", op, attrs)
+    for x in inputs:
+        if x is None:
+            print("in -")
+            continue
+        kind = {torch.float64: "f32", torch.int64: "i64", torch.uint8: "u8", torch.int32: "i32"}[x.dtype]
+        print(f"in {kind}[{','.join(map(str, x.shape))}] {text(x.detach(), '.4g' if x.is_floating_point() else '.0f')}")
+    for k, y in results.items():
+        print(f"out {k} {text(y.detach(), '.13g')}")
+    if differentiate:
+        gout = normal(*results[0].shape)
+        results[0].backward(gout)
+        print(f"gout {text(gout, '.4g')}")
+        for i in differentiate:
+            print(f"gin {i} {text(inputs[i].grad, '.13g')}")
+
+
+def convolutions():
+    def conv(attrs, x, weight, bias, **options):
+        inputs = [normal(*x), normal(*weight), normal(*bias) if bias else None]
+        case("conv2d", attrs, inputs, lambda x, w, b: {0: F.conv2d(x, w, b, **options)}, (0, 1, 2) if bias else (0, 1))
+
+    conv("", (1, 1, 1, 1), (1, 1, 1, 1), (1,))
+    conv("kernel=3x3 padding=1x1", (2, 3, 5, 5), (4, 3, 3, 3), (4,), padding=1)
+    conv("kernel=3x3 stride=2x2 padding=1x1", (2, 3, 6, 5), (2, 3, 3, 3), None, stride=2, padding=1)
+    conv("stride=2x2", (2, 3, 5, 4), (4, 3, 1, 1), None, stride=2)
+    conv("kernel=5x5 padding=2x2", (1, 1, 6, 6), (2, 1, 5, 5), (2,), padding=2)
+    conv("kernel=3x3 padding=2x2 dilation=2x2", (1, 2, 6, 7), (3, 2, 3, 3), (3,), padding=2, dilation=2)
+    conv("kernel=3x3 padding=1x1 groups=2", (2, 4, 4, 4), (6, 2, 3, 3), (6,), padding=1, groups=2)
+    conv("kernel=3x3 padding=1x1 groups=3", (2, 3, 4, 5), (3, 1, 3, 3), None, padding=1, groups=3)
+    conv("kernel=2x3 stride=3x1 padding=3x4 dilation=1x2", (1, 2, 4, 5), (3, 2, 2, 3), (3,),
+         stride=(3, 1), padding=(3, 4), dilation=(1, 2))
+
+
+def linears():
+    def linear(x, weight, bias):
+        inputs = [normal(*x), normal(*weight), normal(*bias) if bias else None]
+        case("linear", "", inputs, lambda x, w, b: {0: F.linear(x, w, b)}, (0, 1, 2) if bias else (0, 1))
+
+    linear((3, 7), (5, 7), (5,))
+    linear((3, 7), (5, 7), None)
+    linear((2, 1, 4, 6), (6, 6), (6,))
+    linear((7,), (3, 7), (3,))
+    case("channel_sum", "", [normal(2, 3, 4, 5)], lambda x: {0: x.sum((0, 2, 3))})
+    case("channel_sum", "axis=-1", [normal(2, 3, 4)], lambda x: {0: x.sum((0, 1))})
+
+
+def batch_norms():
+    def norm(attrs, shape, residual=False, training=True, relu=False, eps=1e-5):
+        c = shape[1]
+        inputs = [normal(*shape), normal(c), normal(c), normal(c), uniform(0.5, 2, c)]
+        inputs.append(normal(*shape) if residual else None)
+
+        def outputs(x, weight, bias, mean, var, residual):
+            y = F.batch_norm(x, mean.clone(), var.clone(), weight, bias, training=training, eps=eps)
+            y = y if residual is None else y + residual
+            result = {0: F.relu(y) if relu else y, 1: mean, 2: var, 3: torch.zeros(2 * c + 1)}
+            if training:
+                values = x.transpose(0, 1).reshape(c, -1)
+                n = torch.tensor([float(len(x))])
+                result[1], result[2] = values.mean(1), values.var(1, unbiased=False)
+                result[3] = torch.cat([n * values.mean(1), n * values.var(1, unbiased=True), n])
+            return result
+
+        case("batch_norm", attrs, inputs, outputs, (0, 1, 2, 5) if residual else (0, 1, 2))
+
+    norm("", (3, 2, 3, 4))
+    norm("", (4, 3))
+    norm("relu=true", (2, 3, 3, 3), relu=True)
+    norm("relu=true eps=0.001", (2, 3, 3, 3), residual=True, relu=True, eps=0.001)
+    norm("", (2, 3, 3, 3), residual=True)
+    norm("training=false", (2, 3, 3, 3), training=False)
+    norm("training=false relu=true", (2, 3, 3, 3), residual=True, training=False, relu=True)
+
+    # the update, against the module itself
+    for momentum in (0.1, 0.3):
+        module = torch.nn.BatchNorm2d(3, momentum=momentum)
+        module.running_mean, module.running_var = normal(3), uniform(0.5, 2, 3)
+        module.num_batches_tracked += 41
+        x = normal(4, 3, 2, 3)
+        values = x.transpose(0, 1).reshape(3, -1)
+        stats = torch.cat([4 * values.mean(1), 4 * values.var(1, unbiased=True), torch.tensor([4.0])])
+        inputs = [module.running_mean.clone(), module.running_var.clone(), module.num_batches_tracked.clone()]
+        module(x)
+        after = {0: module.running_mean, 1: module.running_var, 2: module.num_batches_tracked}
+        exact_case("batch_norm_update", f"momentum={momentum}", inputs + [stats], after)
+
+
+def exact_case(op, attrs, inputs, results):
+    """Inputs that are results themselves: written with all their digits."""
+    print("case", op, attrs)
+    for x in inputs:
+        kind = "i64" if x.dtype == torch.int64 else "f32"
+        print(f"in {kind}[{','.join(map(str, x.shape))}] {text(x, '.17g')}")
+    for k, y in results.items():
+        print(f"out {k} {text(y, '.13g')}")
+
+
+def pools():
+    def pool(op, attrs, shape, function):
+        case(op, attrs, [normal(*shape)], lambda x: {0: function(x)}, (0,))
+
+    pool("max_pool", "kernel=2x2", (2, 3, 5, 4), lambda x: F.max_pool2d(x, 2))
+    pool("max_pool", "kernel=3x3 stride=2x2 padding=1x1", (2, 2, 7, 6), lambda x: F.max_pool2d(x, 3, 2, 1))
+    pool("max_pool", "kernel=3x3 stride=2x2 ceil_mode=true", (1, 2, 8, 6),
+         lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True))
+    pool("max_pool", "kernel=2x2 stride=3x3 padding=1x1 ceil_mode=true", (1, 3, 6, 6),
+         lambda x: F.max_pool2d(x, 2, 3, 1, ceil_mode=True))
+    pool("max_pool", "kernel=2x3 stride=1x2 padding=1x0 dilation=2x1", (1, 2, 6, 8),
+         lambda x: F.max_pool2d(x, (2, 3), (1, 2), (1, 0), (2, 1)))
+    pool("avg_pool", "kernel=2x2", (2, 3, 5, 4), lambda x: F.avg_pool2d(x, 2))
+    pool("avg_pool", "kernel=3x3 stride=2x2 padding=1x1", (2, 2, 7, 6), lambda x: F.avg_pool2d(x, 3, 2, 1))
+    pool("avg_pool", "kernel=3x3 stride=2x2 padding=1x1 count_include_pad=false", (2, 2, 7, 6),
+         lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False))
+    pool("avg_pool", "kernel=3x2 stride=2x3 padding=1x1 ceil_mode=true", (1, 3, 6, 6),
+         lambda x: F.avg_pool2d(x, (3, 2), (2, 3), 1, ceil_mode=True))
+    pool("avg_pool", "kernel=3x2 stride=2x3 padding=1x1 ceil_mode=true count_include_pad=false", (1, 3, 6, 6),
+         lambda x: F.avg_pool2d(x, (3, 2), (2, 3), 1, ceil_mode=True, count_include_pad=False))
+    pool("adaptive_avg_pool", "", (2, 3, 4, 5), lambda x: F.adaptive_avg_pool2d(x, 1))
+    pool("adaptive_avg_pool", "output=3x2", (2, 2, 7, 5), lambda x: F.adaptive_avg_pool2d(x, (3, 2)))
+    pool("adaptive_avg_pool", "output=5x7", (1, 2, 2, 3), lambda x: F.adaptive_avg_pool2d(x, (5, 7)))
+
+
+def simple():
+    case("relu", "", [normal(2, 3, 4, 4)], lambda x: {0: F.relu(x)}, (0,))
+    case("add", "", [normal(2, 3, 4), normal(2, 3, 4)], lambda a, b: {0: a + b}, (0, 1))
+    case("flatten", "", [normal(2, 3, 2, 4)], lambda x: {0: x.flatten(1)}, (0,))
+    case("unflatten", "d1=3 d2=2 d3=4", [normal(2, 24)], lambda x: {0: x.reshape(2, 3, 2, 4)})
+    case("softmax", "", [normal(3, 7)], lambda x: {0: F.softmax(x, -1)}, (0,))
+    case("softmax", "", [normal(2, 3, 2, 5)], lambda x: {0: F.softmax(x, -1)}, (0,))
+    case("mean", "", [normal(3, 2, 4, 5)], lambda x: {0: x.mean((1, 2, 3))}, (0,))
+    case("batch_mean", "", [normal(5), torch.tensor([7.0])], lambda x, d: {0: (x.sum() / d)}, (0,))
+    case("constant", "", [], lambda: {0: torch.ones(1)})
+    case("constant", "value=-2.5", [], lambda: {0: torch.tensor([-2.5])})
+    for op in ("reorder", "all_reduce", "broadcast"):
+        case(op, "", [normal(2, 3)], lambda x: {0: x})
+
+
+def losses():
+    def entropy(attrs, n, k, smoothing, divisor, scale=1):
+        logits, labels = normal(n, k) * scale, torch.randint(k, (n,))
+
+        def outputs(x, y, d):
+            each = F.cross_entropy(x, y, reduction="none", label_smoothing=smoothing)
+            return {0: each.sum() / d, 1: each, 2: F.softmax(x, -1)}
+
+        case("cross_entropy", attrs, [logits, labels, torch.tensor([float(divisor)])], outputs, (0,))
+
+    entropy("", 4, 10, 0.0, 4)
+    entropy("", 1, 3, 0.0, 9)
+    entropy("label_smoothing=0.1", 3, 17, 0.1, 5)
+    entropy("label_smoothing=1", 2, 5, 1.0, 2)
+    entropy("", 2, 5, 0.0, 2, scale=1000)  # overflows unless the largest is subtracted first
+
+    logits, labels = (normal(9, 8) * 2).round(), torch.randint(8, (9,))  # few distinct scores: some are equal
+    ranks = []
+    for row, label in zip(logits.tolist(), labels.tolist()):
+        order = sorted(range(8), key=lambda k: (-row[k], k))
+        ranks.append(order.index(label))
+    hits = [sum(r == 0 for r in ranks), sum(r < 5 for r in ranks)]
+    case("accuracy", "", [logits, labels], lambda x, y: {0: torch.tensor(ranks), 1: torch.tensor(hits)})
+
+
+def philox(key, counter):
+    """Philox 4x32-10 of Salmon et al., 2011."""
+    mask, (k0, k1), (c0, c1, c2, c3) = 0xFFFFFFFF, key, counter
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & mask, (p0 >> 32) ^ c3 ^ k1, p0 & mask
+        k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
+    return c0, c1, c2, c3
+
+
+def splitmix64(x):
+    mask = 2**64 - 1
+    x = (x + 0x9E3779B97F4A7C15) & mask
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return x ^ (x >> 31)
+
+
+def dropouts():
+    def dropout(attrs, shape, p, operator, seed, step, first):
+        key = splitmix64(seed ^ (4 << 56))  # 4: the use "dropout"
+        kept = []
+        for i in range(torch.Size(shape).numel()):
+            element = first * torch.Size(shape[1:]).numel() + i
+            position = element // 4
+            counter = (position & 0xFFFFFFFF, operator, step & 0xFFFFFFFF, (step >> 32) ^ (position >> 32))
+            number = philox((key & 0xFFFFFFFF, key >> 32), counter)[element % 4]
+            kept.append(float(number >= p * 2**32))
+        mask = torch.tensor(kept).reshape(shape) / (1 - p)
+        case("dropout", attrs, [normal(*shape), torch.tensor([seed, step, first])], lambda x, r: {0: x * mask}, (0,))
+
+    dropout("", (3, 5), 0.5, 0, 0, 0, 0)
+    dropout("p=0.3 id=7", (3, 5), 0.3, 7, 1234567890123, 42, 5)
+    dropout("p=0.1 id=4000000000", (2, 3, 2, 3), 0.1, 4000000000, 3, 2**40 + 1, 10**9)
+    case("dropout", "training=false", [normal(2, 3), torch.tensor([1, 2, 3])], lambda x, r: {0: x}, (0,))
+
+
+def optimizers():
+    def optimizer(op, attrs, lr, states, make):
+        """Three updates of two parameters; the states before and after each."""
+        shapes = ((2, 3), (4,))
+        params = [normal(*shape).requires_grad_() for shape in shapes]
+        torch_optimizer = make(params)
+
+        def state(p):
+            kept = torch_optimizer.state[p]
+            return [kept[name].clone() if kept.get(name) is not None else torch.zeros_like(p) for name in states]
+
+        for update in (1, 2, 3):
+            inputs, results = [torch.tensor([lr, float(update)])], {}
+            for p in params:
+                p.grad = normal(*p.shape)
+                inputs += [p.detach().clone(), p.grad.clone()] + state(p)
+            torch_optimizer.step()
+            for p in params:
+                for value in [p.detach()] + state(p):
+                    results[len(results)] = value.clone()
+            exact_case(op, attrs, inputs, results)
+
+    sgd = ["momentum_buffer"]
+    optimizer("sgd", "weight_decay=0.01", 0.1, sgd, lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.01))
+    optimizer("sgd", "momentum=0.9 weight_decay=0.0005", 0.1, sgd,
+              lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.0005))
+    optimizer("sgd", "momentum=0.9 dampening=0.2", 0.1, sgd,
+              lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, dampening=0.2))
+    optimizer("sgd", "momentum=0.9 weight_decay=0.01 nesterov=true", 0.05, sgd,
+              lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.01, nesterov=True))
+    adamw = ["exp_avg", "exp_avg_sq"]
+    optimizer("adamw", "", 0.01, adamw, lambda p: torch.optim.AdamW(p, 0.01))
+    optimizer("adamw", "beta1=0.8 beta2=0.95 eps=0.001 weight_decay=0.1", 0.02, adamw,
+              lambda p: torch.optim.AdamW(p, 0.02, betas=(0.8, 0.95), eps=0.001, weight_decay=0.1))
+
+
+print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
+convolutions()
+linears()
+batch_norms()
+pools()
+simple()
+losses()
+dropouts()
+optimizers()
