@@ -155,7 +155,7 @@ cvy_status cvy_graph_verify(const struct cvy_graph *g);
      input images f32[2,3,32,32] batch
      param conv1.weight f32[6,3,5,5] uniform(0.2)
      conv1 f32[2,6,28,28] = conv2d(images, conv1.weight, -) kernel=5x5  ; stage 0, id 1
-     pool.y f32[2,6,14,14], pool.index u8[2,6,14,14] = max_pool(conv1) kernel=2x2  ; id 2
+     pool.y f32[2,6,14,14], pool.index i32[2,6,14,14] = max_pool(conv1) kernel=2x2  ; id 2
      output logits = pool.y
    Behind ";" stand, where they are not the usual: layer (the name, where the outputs do not tell), stage, id,
    phase, bucket, algorithm. parse(print(g)) == g, but for layouts ("@NAME" behind a shape, printed when

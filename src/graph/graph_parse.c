@@ -136,6 +136,16 @@ static cvy_status parse_notes(struct cvy_scan *scan, struct node_line *line) {
     return cvy_scan_end(scan);
 }
 
+static cvy_status fail_desc(const struct cvy_value_info *made, const struct cvy_desc *written) {
+    struct cvy_text text = {0};
+    cvy_desc_print(&text, &made->desc);
+    cvy_text_printf(&text, ", not ");
+    cvy_desc_print(&text, written);
+    cvy_status status = CVY_FAIL(CVY_ERR_DATA, "%s is %s", made->name, text.data ? text.data : "something else");
+    cvy_text_free(&text);
+    return status;
+}
+
 /* The node that was made must be the one that the text describes. */
 static cvy_status compare_outputs(const struct cvy_graph *g, const struct cvy_node *node,
                                   const struct node_line *line) {
@@ -147,7 +157,7 @@ static cvy_status compare_outputs(const struct cvy_graph *g, const struct cvy_no
             return CVY_FAIL(CVY_ERR_DATA, "output %d of this node is called \"%.60s\", not \"%.60s\"", o, made->name,
                             line->out_names.data[o]);
         if (!cvy_desc_equal(&made->desc, &line->out_descs.data[o]))
-            return CVY_FAIL(CVY_ERR_DATA, "%s has another type or shape than %s makes", made->name, node->op->name);
+            return fail_desc(made, &line->out_descs.data[o]);
     }
     return CVY_OK;
 }
