@@ -141,7 +141,8 @@ typedef struct cvy_loader cvy_loader;
 
 typedef enum { CVY_SPLIT_TRAIN, CVY_SPLIT_VAL } cvy_split;
 
-/* Opens one split of a data spec: digits, tensors:FILE, synthetic:CxHxW,classes=K,images=N, folder:DIR. Local. */
+/* Opens one split of a data spec: digits, tensors:FILE, synthetic:CxHxW,classes=K,images=N, folder:DIR. `log` may
+   be NULL. Local. */
 CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out);
 /* n image files without labels, in this order: what `convoy predict IMAGE…` reads. Local. */
 CVY_API cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out);
@@ -173,23 +174,25 @@ typedef struct {
     bool shuffle;
     bool augment;          /* training transforms; false: evaluation's */
     const char *preset;    /* "none", "cifar"; NULL: what suits the data */
-    int64_t resize;        /* shorter side; 0: none */
-    int64_t crop[2];       /* height, width of the centre crop; 0: none */
-    int64_t pad;           /* random crop after this padding; -1: the preset's */
-    int flip;              /* 1, 0, or -1: the preset's */
-    bool has_mean_std;
+    int64_t resize;        /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
+    int64_t crop[2];       /* height, width of what comes out, from the centre; 0: all (needed where sizes vary) */
+    int64_t pad;           /* training crops at random after this zero padding; -1: the preset's */
+    int flip;              /* training mirrors every other image at random: 1, 0, or -1: the preset's */
+    bool has_mean_std;     /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
 } cvy_loader_options;
 /* The options' defaults. */
 CVY_API void cvy_loader_defaults(cvy_loader_options *options);
-/* `dataset` must outlive the loader. Local. */
+/* `dataset` must outlive the loader; one thread calls the loader. CVY_ERR_USAGE: an option does not fit the data,
+   or a training batch is larger than the set. Local. */
 CVY_API cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *options, cvy_loader **out);
 CVY_API void cvy_loader_free(cvy_loader *loader);
 /* Image shape of every batch. */
 CVY_API void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *height, int64_t *width);
-/* Starts epoch e (0, 1, …): the order is a function of (seed, e) alone. */
+/* Starts epoch e (0, 1, …), also in the middle of another: the order is a function of (seed, e) alone. */
 CVY_API cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch);
-/* CVY_OK and a batch, or CVY_END. The last batch of an epoch may be smaller. */
+/* CVY_OK and a batch, or CVY_END. The last batch of an epoch may be smaller. CVY_ERR_DATA names the file or the
+   sample that is wrong, the first of the batch whatever the workers. */
 CVY_API cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out);
 
 /* ---- plan and session -------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 
 enum { SIDE = 8, N_PIXELS = SIDE * SIDE, N_VAL = 360, N_CLASSES = 10 };
 
+/* 64 letters, the label, NUL */
 static const char images[][N_PIXELS + 2] = {
-    /* letters, the label, NUL */
 #include "data/digits.inc"
 };
 
