@@ -4,6 +4,7 @@
    same memory. */
 #include "comm/blocksum.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -26,11 +27,12 @@ static void add_to(float *restrict sum, const float *restrict b, size_t n) {
 /* The root's values for one block: where a partial alone is the root it is not copied. */
 static const float *sum_block(const struct cvy_blocksum *what, size_t begin, size_t n,
                               float inner[MAX_DEPTH][BLOCK]) {
-    const float *node[MAX_DEPTH];
-    int32_t top = -1;
-    for (int32_t p = 0; p < what->n_partials; p++) {
+    const float *node[MAX_DEPTH] = {what->partials[0] + begin};
+    int32_t top = 0;
+    for (int32_t p = 1; p < what->n_partials; p++) {
         node[++top] = what->partials[p] + begin;
         for (uint8_t i = 0; i < what->n_adds[p]; i++, top--) {
+            assert(top > 0);
             float *sum = inner[top - 1];
             if (node[top - 1] == sum)
                 add_to(sum, node[top], n);

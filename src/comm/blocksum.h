@@ -15,6 +15,6 @@ struct cvy_blocksum {
 };
 
 /* Elements begin .. end - 1. */
-void cvy_blocksum_run(const struct cvy_blocksum *sum, size_t begin, size_t end);
+void cvy_blocksum_run(const struct cvy_blocksum *what, size_t begin, size_t end);
 
 #endif

@@ -10,11 +10,11 @@
 /* A file of this header and n_data bytes 0, 1, 2, …; the caller frees it. */
 static unsigned char *make_file(const char *header, size_t n_data, size_t *n_bytes) {
     size_t n_header = strlen(header);
-    unsigned char *bytes = calloc(1, 8 + n_header + n_data);
+    unsigned char *bytes = calloc(1, 8 + n_header + n_data + 1);
     assert_non_null(bytes);
     for (int i = 0; i < 8; i++)
         bytes[i] = (unsigned char)((uint64_t)n_header >> (8 * i));
-    memcpy(bytes + 8, header, n_header);
+    strcpy((char *)bytes + 8, header); /* the data take the place of its end */
     for (size_t i = 0; i < n_data; i++)
         bytes[8 + n_header + i] = (unsigned char)i;
     *n_bytes = 8 + n_header + n_data;

@@ -73,7 +73,7 @@ cvy_status cvy_tree_plan(int32_t n_shards, const struct cvy_partial *partials, i
         next = node_end(n_shards, &node);
         n_adds[p] = (uint8_t)cvy_tree_push(&stack, node.first, node.level);
     }
-    if (next != n_shards)
+    if (next != n_shards || n_shards < 1)
         return CVY_FAIL(CVY_ERR_FAILED, "the partial sums end at shard %lld of %d", (long long)next,
                         n_shards);
     return CVY_OK;

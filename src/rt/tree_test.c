@@ -123,6 +123,7 @@ static void test_wrong_partials(void **state) {
     assert_int_equal(cvy_tree_plan(2, twice, 2, n_adds), CVY_ERR_FAILED);
     const struct cvy_partial missing[] = {{.first = 0, .level = 1}};
     assert_int_equal(cvy_tree_plan(4, missing, 1, n_adds), CVY_ERR_FAILED);
+    assert_int_equal(cvy_tree_plan(0, missing, 0, n_adds), CVY_ERR_FAILED);
 }
 
 int main(void) {
