@@ -19,15 +19,18 @@ typedef uint8_t cpu_v16u8 __attribute__((vector_size(16)));
 #define CPU_EACH _Pragma("GCC ivdep")
 #endif
 
+/* `width` as the compiler may trust it: at most 16. */
+CPU_INLINE size_t cpu_width(int width) { return (size_t)(width < CPU_LANES ? width : CPU_LANES); }
+
 /* The first `width` lanes; the others are 0. With a constant width of 16 these are single instructions. */
 CPU_INLINE void cpu_load(cpu_v16 *to, const float *from, int width) {
     if (width < CPU_LANES)
         *to = (cpu_v16){0};
-    memcpy(to, from, (size_t)width * sizeof *from);
+    memcpy(to, from, cpu_width(width) * sizeof *from);
 }
 
 CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
-    memcpy(to, from, (size_t)width * sizeof *to);
+    memcpy(to, from, cpu_width(width) * sizeof *to);
 }
 
 /* Sum of the lanes, in a fixed tree. */

@@ -1,0 +1,43 @@
+/* How loops over N,C,H,W are cut among T threads and walked, whatever the layout. */
+#ifndef CVY_CPU_GRID_H
+#define CVY_CPU_GRID_H
+
+#include "backends/cpu/vector.h"
+
+/* Channel blocks are shared out first, since channels have nothing to do with each other; only where threads are
+   left over do several share the images of a block. A function of shape, layout and T alone. */
+struct cpu_grid {
+    int block_parts, image_parts; /* their product is at most T */
+};
+struct cpu_cell { /* what one part does */
+    int64_t first_block, end_block, first_image, end_image;
+    int image_part;
+};
+struct cpu_grid cpu_grid_make(const struct cpu_view *view, int n_threads);
+static inline int cpu_grid_parts(const struct cpu_grid *g) { return g->block_parts * g->image_parts; }
+struct cpu_cell cpu_grid_cell(const struct cpu_grid *grid, const struct cpu_view *view, int part);
+
+enum {
+    CPU_CHUNK = 1024
+}; /* pixels: sums are kept in single precision within a chunk, in double between chunks */
+
+/* At most CPU_CHUNK pixels of one block of one image, as vectors: n_vectors of `width` lanes, `step` floats apart,
+   then one of `tail` lanes. In plain layout all lanes are of one channel, else lane l is channel l of the block. */
+struct cpu_chunk {
+    int64_t at, n_vectors, step, n_pixels;
+    int width, tail;
+};
+struct cpu_chunk cpu_chunk_at(const struct cpu_view *view, int64_t image, int64_t block, int64_t pixel);
+
+/* Channels of a block: the first, and how many there are (padding not counted). */
+static inline int64_t cpu_first_channel(const struct cpu_view *v, int64_t block) { return block * v->lanes; }
+static inline int cpu_n_channels(const struct cpu_view *v, int64_t block) {
+    int64_t left = v->channels - block * v->lanes;
+    return (int)(left < v->lanes ? left : v->lanes);
+}
+
+/* One value per lane from the values of a block's channels: 0 in the lanes of padding; in plain layout the one
+   channel's value in every lane. */
+void cpu_per_lane(const struct cpu_view *view, const float values[CPU_LANES], int n_channels, cpu_v16 *out);
+
+#endif
