@@ -177,7 +177,7 @@ typedef struct {
     int64_t resize;        /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
     int64_t crop[2];       /* height, width of what comes out, from the centre; 0: all (needed where sizes vary) */
     int64_t pad;           /* training crops at random after this zero padding; -1: the preset's */
-    int flip;              /* training mirrors every other image at random: 1, 0, or -1: the preset's */
+    int flip;              /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
     bool has_mean_std;     /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
 } cvy_loader_options;
