@@ -98,25 +98,27 @@ bool cvy_parse_f64(const char *text, double *out) {
 
 enum { MAX_NAME = 64 };
 
-/* Levenshtein's distance, row by row: row[j] = distance of the first i letters of a to the first j of b. */
+/* Levenshtein's distance, where two swapped neighbours count as one error: the commonest slip of all. Row by row:
+   row[j] = distance of the first i letters of a to the first j of b; above, above2: the same for i - 1, i - 2. */
 static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
-    size_t row[MAX_NAME + 1];
+    size_t rows[3][MAX_NAME + 1];
     for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *cvy_nearest(const char *name, const char *const *candidates, size_t n) {

@@ -75,6 +75,8 @@ static void test_nearest(void **state) {
     assert_string_equal(cvy_nearest("rsenet18", names, 5), "resnet18");
     assert_string_equal(cvy_nearest("lenet", names, 5), "lenet5");
     assert_string_equal(cvy_nearest("simple", names, 5), "simple");
+    assert_string_equal(cvy_nearest("trian", (const char *const[]){"eval", "train"}, 2), "train");
+    assert_string_equal(cvy_nearest("ismple", names, 5), "simple"); /* two letters swapped are one error */
     assert_null(cvy_nearest("vgg", names, 5));
     assert_null(cvy_nearest("", names, 5));
     assert_null(cvy_nearest("anything", names, 0));
