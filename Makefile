@@ -8,7 +8,7 @@ JOBS := $(shell nproc)
 DEMO = train --data digits --model lenet5 --strategy ddp --devices cpu:0-1 --batch-size 64 --epochs 15 \
 	--lr 0.05 --lr-scheduler cosine
 
-# configure-and-build, ctest of one preset
+# configure and build one preset; run its tests
 build_preset = cmake --preset $(1) > /dev/null && cmake --build $(2) -j $(JOBS)
 test_preset = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
 
@@ -17,12 +17,14 @@ all: build
 
 build:
 	@tools/install-deps build
-	@$(call build_preset,release,build)
+	@$(call build_preset,release,build) --target convoy_program convoy convoy_static
 
 demo: build
 	./build/convoy $(DEMO)
 
-test: build
+test:
+	@tools/install-deps build
+	@$(call build_preset,release,build)
 	@$(call test_preset,build)
 
 install: build
