@@ -75,7 +75,9 @@ void flags_help(const struct flag_group *const *groups, struct cvy_text *out);
 
 /* The configuration: {"flags": {"batch-size": 64, …}}, or the inner object alone; what run.json holds. */
 cvy_status flags_read_config(struct flag_values *values, const char *path);
-/* A new object of all fields that have a value; NULL without memory. */
+/* A new object of all fields that have a value, to be written with FLAGS_JSON; NULL without memory. */
+enum { FLAGS_DIGITS = 15 }; /* a decimal number of so many digits reads back as the same double */
+#define FLAGS_JSON (JSON_INDENT(2) | JSON_REAL_PRECISION(FLAGS_DIGITS))
 json_t *flags_to_json(const struct flag_values *values);
 
 #endif

@@ -4,16 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Fewest digits that give the same double again. */
-static void print_real(double value, struct cvy_text *out) {
+/* Fewest digits that give the same double again; returns how many. */
+static int print_real(double value, struct cvy_text *out) {
     char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
+    int digits;
+    for (digits = 6; digits < 17; digits++) {
         double again;
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (cvy_parse_f64(text, &again) && again == value)
             break;
     }
-    cvy_text_printf(out, "%s", text);
+    cvy_text_printf(out, "%.*g", digits, value);
+    return digits;
 }
 
 static bool print_sizes(const int64_t *size, int n, struct cvy_text *out) {
@@ -55,14 +57,19 @@ bool flags_print(const struct flag_values *values, const struct flag *flag, stru
     return false;
 }
 
-/* Numbers and switches as JSON's own, everything else as text. */
+/* Numbers and switches as JSON's own, everything else as text: also the rare number that would lose digits in a
+   file written with FLAGS_JSON. */
 static json_t *value_to_json(const struct flag_values *values, const struct flag *flag, const char *text) {
     const void *from = (const char *)values->options + flag->offset;
     switch (flag->type) {
     case FLAG_INT:
         return json_integer(*(const int64_t *)from);
-    case FLAG_FLOAT:
-        return json_real(*(const double *)from);
+    case FLAG_FLOAT: {
+        struct cvy_text scratch = {0};
+        bool fits = print_real(*(const double *)from, &scratch) <= FLAGS_DIGITS;
+        cvy_text_free(&scratch);
+        return fits ? json_real(*(const double *)from) : json_string(text);
+    }
     case FLAG_SWITCH:
         return json_boolean(*(const int *)from);
     default:

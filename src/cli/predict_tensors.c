@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static cvy_status find_images(const struct cvy_safetensors *file, const char *path, struct cvy_desc *desc,
                               const void **bytes) {
     CVY_TRY(cvy_safetensors_find(file, "images", desc, bytes));

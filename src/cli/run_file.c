@@ -54,7 +54,7 @@ cvy_status run_file_write(struct flag_values *values, const struct cvy_trainer *
     CVY_TRY(fix(values, "shards", facts.shards));
     CVY_TRY(fix(values, "threads-per-device", facts.threads));
     json_t *root = describe(values, t, &facts, result);
-    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL, *path;
+    char *text = root ? json_dumps(root, FLAGS_JSON) : NULL, *path;
     json_decref(root);
     if (!text)
         return CVY_FAIL(CVY_ERR_MEMORY, "%s/run.json: no memory to write it", dir);
