@@ -294,9 +294,13 @@ cvy_status cvy_safetensors_find(const struct cvy_safetensors *file, const char *
     const struct entry *entry = find_entry(file, name);
     if (!entry)
         return CVY_FAIL(CVY_ERR_DATA, "%s: there is no tensor '%s' in it", file->path, name);
+    const struct stored_type *type = find_type(entry->type_name);
+    if (!type || !type->is_ours)
+        return CVY_FAIL(CVY_ERR_DATA, "%s: tensor '%s': type %s cannot be read: convert it to F32, say",
+                        file->path, name, entry->type_name);
     if (!entry->is_ours)
-        return CVY_FAIL(CVY_ERR_DATA, "%s: tensor '%s': type %s or more than %d dimensions cannot be read",
-                        file->path, name, entry->type_name, CVY_MAX_DIMS);
+        return CVY_FAIL(CVY_ERR_DATA, "%s: tensor '%s': more than %d dimensions", file->path, name,
+                        CVY_MAX_DIMS);
     *desc = entry->desc;
     *bytes = file->data + entry->begin;
     return CVY_OK;
