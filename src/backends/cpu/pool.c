@@ -1,0 +1,248 @@
+/* Max, average and adaptive average pooling and their gradients, over the vectors of channels of any layout.
+   Every one is a walk over the output's positions, each with a window of the image; windows are worked out when the
+   kernel is made. Planes (one block of channels of one image) are independent, so threads share out the planes and
+   the bits do not even depend on T. Padding lanes hold zeros, which pool to zeros. */
+#include "ops/pool.h"
+#include "backends/cpu/grid.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/pool_window.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct pool;
+/* One plane: the large side (x or dx), the small side (y or dy), the winners (max) at the same places. */
+typedef void plane_function(const struct pool *me, float *large, float *small, int32_t *index);
+
+struct pool {
+    struct cvy_kernel base;
+    plane_function *plane;
+    struct cpu_view large, small;
+    int64_t width;             /* of the large side, pixels */
+    int64_t n_rows, n_columns; /* of the small side */
+    struct cpu_window *rows, *columns;
+    bool is_backward;
+    int n_threads;
+    /* of the present run */
+    float *large_at, *small_at;
+    int32_t *index_at;
+};
+
+/* ---- planes -------------------------------------------------------------------------------------- */
+
+/* The winner of each lane: the first of equals; NaN beats everything. */
+CPU_INLINE void max_window(const struct pool *me, const float *x, const struct cpu_window *h,
+                           const struct cpu_window *w, const int lanes, cpu_v16 *best, cpu_v16i *best_at) {
+    cpu_v16 v;
+    bool is_first = true;
+    for (int64_t r = h->first; r < h->end; r += h->step) {
+        for (int64_t c = w->first; c < w->end; c += w->step) {
+            int64_t at = r * me->width + c;
+            cpu_load(&v, x + at * me->large.pixel, lanes);
+            cpu_v16i wins = (v > *best) | ((v != v) & (*best == *best));
+            if (is_first)
+                wins = ~(cpu_v16i){0};
+            is_first = false;
+            *best = (cpu_v16)(((cpu_v16i)v & wins) | ((cpu_v16i)*best & ~wins));
+            *best_at = (((cpu_v16i){0} + (int32_t)at) & wins) | (*best_at & ~wins);
+        }
+    }
+}
+
+CPU_INLINE void max_plane_of(const struct pool *me, const float *x, float *y, int32_t *index,
+                             const int lanes) {
+    for (int64_t p = 0; p < me->n_rows; p++) {
+        for (int64_t q = 0; q < me->n_columns; q++) {
+            cpu_v16 best = {0};
+            cpu_v16i best_at = {0};
+            int64_t at = (p * me->n_columns + q) * me->small.pixel;
+            max_window(me, x, &me->rows[p], &me->columns[q], lanes, &best, &best_at);
+            cpu_store(y + at, &best, lanes);
+            if (index)
+                memcpy(index + at, &best_at, cpu_width(lanes) * sizeof *index);
+        }
+    }
+}
+
+CPU_INLINE void average_plane_of(const struct pool *me, const float *x, float *y, const int lanes) {
+    for (int64_t p = 0; p < me->n_rows; p++) {
+        for (int64_t q = 0; q < me->n_columns; q++) {
+            const struct cpu_window *h = &me->rows[p], *w = &me->columns[q];
+            cpu_v16 v, sum = {0};
+            for (int64_t r = h->first; r < h->end; r++) {
+                for (int64_t c = w->first; c < w->end; c++) {
+                    cpu_load(&v, x + (r * me->width + c) * me->large.pixel, lanes);
+                    sum += v;
+                }
+            }
+            sum /= (float)(h->divisor * w->divisor);
+            cpu_store(y + (p * me->n_columns + q) * me->small.pixel, &sum, lanes);
+        }
+    }
+}
+
+CPU_INLINE void spread_plane_of(const struct pool *me, float *dx, const float *dy, const int lanes) {
+    for (int64_t p = 0; p < me->n_rows; p++) {
+        for (int64_t q = 0; q < me->n_columns; q++) {
+            const struct cpu_window *h = &me->rows[p], *w = &me->columns[q];
+            cpu_v16 v, share;
+            cpu_load(&share, dy + (p * me->n_columns + q) * me->small.pixel, lanes);
+            share /= (float)(h->divisor * w->divisor);
+            for (int64_t r = h->first; r < h->end; r++) {
+                for (int64_t c = w->first; c < w->end; c++) {
+                    float *at = dx + (r * me->width + c) * me->large.pixel;
+                    cpu_load(&v, at, lanes);
+                    v += share;
+                    cpu_store(at, &v, lanes);
+                }
+            }
+        }
+    }
+}
+
+/* The usual number of lanes is a constant to the compiler; plain layout has 1. */
+#define BY_LANES(call_of)                  \
+    do {                                   \
+        if (me->large.lanes == CPU_LANES)  \
+            call_of(CPU_LANES);            \
+        else                               \
+            call_of((int)me->large.lanes); \
+    } while (0)
+
+CPU_VECTOR static void max_plane(const struct pool *me, float *x, float *y, int32_t *index) {
+#define CALL(lanes) max_plane_of(me, x, y, index, lanes)
+    BY_LANES(CALL);
+#undef CALL
+}
+
+CPU_VECTOR static void average_plane(const struct pool *me, float *x, float *y, int32_t *index) {
+    (void)index;
+#define CALL(lanes) average_plane_of(me, x, y, lanes)
+    BY_LANES(CALL);
+#undef CALL
+}
+
+CPU_VECTOR static void spread_plane(const struct pool *me, float *dx, float *dy, int32_t *index) {
+    (void)index;
+#define CALL(lanes) spread_plane_of(me, dx, dy, lanes)
+    BY_LANES(CALL);
+#undef CALL
+}
+
+static void winner_plane(const struct pool *me, float *dx, float *dy, int32_t *index) {
+    int64_t n = me->n_rows * me->n_columns;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t l = 0; l < me->small.lanes; l++) {
+            int64_t at = i * me->small.pixel + l;
+            dx[index[at] * me->large.pixel + l] += dy[at];
+        }
+    }
+}
+
+/* ---- slots --------------------------------------------------------------------------------------- */
+
+static void run_part(void *context, int part, int n_parts) {
+    const struct pool *me = context;
+    int64_t first, end;
+    cpu_part(me->large.n * me->large.n_blocks, 1, part, n_parts, &first, &end);
+    for (int64_t i = first; i < end; i++) {
+        int64_t image = i / me->large.n_blocks, block = i % me->large.n_blocks;
+        float *large = me->large_at + image * me->large.image + block * me->large.block;
+        int64_t small = image * me->small.image + block * me->small.block;
+        if (me->is_backward)
+            memset(large, 0, (size_t)(me->large.pixels * me->large.lanes) * sizeof *large);
+        me->plane(me, large, me->small_at + small, me->index_at ? me->index_at + small : NULL);
+    }
+}
+
+/* Forward: x to y and index. Backward: dy and index to dx. */
+static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
+    struct pool *me = (struct pool *)kernel;
+    bool is_max = me->plane == max_plane || me->plane == winner_plane;
+    (void)scratch;
+    me->large_at = me->is_backward ? out[0] : in[0];
+    me->small_at = me->is_backward ? in[0] : out[0];
+    me->index_at = !is_max ? NULL : me->is_backward ? in[1] : out[1];
+    cpu_team_run(me->n_threads, run_part, me);
+    return CVY_OK;
+}
+
+static void release(struct cvy_kernel *kernel) {
+    struct pool *me = (struct pool *)kernel;
+    if (!me)
+        return;
+    free(me->rows);
+    free(me->columns);
+    free(me);
+}
+
+/* Channels side by side in blocks of their own, or plain: then a plane is one piece of memory. */
+static bool has_planes(const struct cpu_view *view) { return view->pixel == view->lanes; }
+
+/* Both sides, and the winners, lie as the input does. */
+static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
+    struct cpu_view view;
+    const struct cvy_layout *layout = call->in[0].layout;
+    (void)device;
+    if (!cpu_layout_view(layout, &call->in[0].desc, &view) || !has_planes(&view))
+        layout = NULL;
+    for (int i = 0; i < call->n_in; i++)
+        call->in[i].layout = layout;
+    for (int o = 0; o < call->n_out; o++)
+        call->out[o].layout = layout;
+    return CVY_OK;
+}
+
+static cvy_status make(struct cvy_device *device, const struct cvy_call *call,
+                       const struct cvy_kernel_impl *impl, plane_function *plane, bool is_backward,
+                       cpu_window_rule *rule, struct cvy_kernel **out) {
+    cvy_status status = CVY_OK;
+    struct pool *me;
+    const struct cvy_operand_spec *large = is_backward ? &call->out[0] : &call->in[0];
+    const struct cvy_operand_spec *small = is_backward ? &call->in[0] : &call->out[0];
+    CVY_TRY(CVY_ALLOC(me, 1));
+    me->base.impl = impl;
+    me->plane = plane;
+    me->is_backward = is_backward;
+    me->width = large->desc.shape.dim[3];
+    me->n_rows = small->desc.shape.dim[2];
+    me->n_columns = small->desc.shape.dim[3];
+    me->n_threads = device->spec.n_threads;
+    if (!cpu_layout_view(large->layout, &large->desc, &me->large) ||
+        !cpu_layout_view(small->layout, &small->desc, &me->small) || !has_planes(&me->large)) {
+        status = CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: %s has no loops for this layout", device->name, impl->op);
+        goto out;
+    }
+    CVY_TRY_OUT(CVY_ALLOC(me->rows, (size_t)me->n_rows));
+    CVY_TRY_OUT(CVY_ALLOC(me->columns, (size_t)me->n_columns));
+    for (int64_t p = 0; p < me->n_rows; p++)
+        me->rows[p] = rule(call->attrs, 0, large->desc.shape.dim[2], me->n_rows, p);
+    for (int64_t q = 0; q < me->n_columns; q++)
+        me->columns[q] = rule(call->attrs, 1, me->width, me->n_columns, q);
+    *out = &me->base;
+out:
+    if (status != CVY_OK)
+        release(&me->base);
+    return status;
+}
+
+#define POOL_KERNEL(name, plane, is_backward, rule)                                          \
+    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call, \
+                                     struct cvy_kernel **out, size_t *scratch_bytes) {       \
+        *scratch_bytes = 0;                                                                  \
+        return make(device, call, &cpu_kernel_##name, plane, is_backward, rule, out);        \
+    }                                                                                        \
+    const struct cvy_kernel_impl cpu_kernel_##name = {                                       \
+        .op = #name,                                                                         \
+        .supports = cpu_supports_f32,                                                        \
+        .choose = choose,                                                                    \
+        .prepare = prepare_##name,                                                           \
+        .run = run,                                                                          \
+        .release = release,                                                                  \
+    };
+POOL_KERNEL(max_pool, max_plane, false, cpu_window_max)
+POOL_KERNEL(max_pool_backward, winner_plane, true, cpu_window_max)
+POOL_KERNEL(avg_pool, average_plane, false, cpu_window_average)
+POOL_KERNEL(avg_pool_backward, spread_plane, true, cpu_window_average)
+POOL_KERNEL(adaptive_avg_pool, average_plane, false, cpu_window_adaptive)
+POOL_KERNEL(adaptive_avg_pool_backward, spread_plane, true, cpu_window_adaptive)
