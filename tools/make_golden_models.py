@@ -9,7 +9,8 @@
 
 The nets are small so that the files are: lenet5 on 8x8, resnet18_cifar with a width of 4 instead of 64. A gradient is
 not defined where the input of a ReLU is 0 or two inputs of a max-pool are equal, and float32 cannot tell "nearly"
-from "exactly"; so the seed is the first one for which no such place lies within MARGIN in the batch of the gradients.
+from "exactly": rounding decides such a place, and in a net this narrow one place moves the training visibly. So the
+seed is the first one for which none lies within MARGIN in the batch of the gradients, or STEP_MARGIN in the 20 steps.
 """
 
 import copy
@@ -22,7 +23,8 @@ import safetensors_file
 import torch_models
 
 FOLDER = pathlib.Path(__file__).parent.parent / "tests" / "golden" / "models"
-N_IMAGES, BATCH, N_STEPS, MARGIN = 32, 8, 20, 2e-5
+N_IMAGES, BATCH, N_STEPS = 32, 8, 20
+MARGIN, STEP_MARGIN = 2e-5, 5e-6
 
 
 def gap(module, x):
@@ -47,20 +49,6 @@ def make_case(build, size, seed):
     return net, torch.randn(N_IMAGES, *size), torch.randint(0, 10, (N_IMAGES,))
 
 
-def find_case(build, size):
-    for seed in range(10000):
-        net, images, labels = make_case(build, size, seed)
-        gaps, probe = [], copy.deepcopy(net).double()
-        for m in probe.modules():
-            if isinstance(m, (nn.ReLU, nn.MaxPool2d)):
-                m.register_forward_pre_hook(lambda m, x: gaps.append(gap(m, x[0])))
-        with torch.no_grad():
-            probe(images[:BATCH].double())
-        if min(gaps) > MARGIN:
-            return net, images, labels, seed
-    raise SystemExit("no seed found: MARGIN is too large")
-
-
 def gradients(net, images, labels):
     net.zero_grad()
     loss = nn.functional.cross_entropy(net(images), labels)
@@ -68,13 +56,34 @@ def gradients(net, images, labels):
     return loss, {name: p.grad.clone() for name, p in net.named_parameters()}
 
 
-def train(net, images, labels):
+def train(net, images, labels, go_on=lambda step: True):
+    """The state after N_STEPS; None when go_on, asked before each update, said no."""
     optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, weight_decay=5e-4)
     for step in range(N_STEPS):
         at = step * BATCH % N_IMAGES
         gradients(net, images[at : at + BATCH], labels[at : at + BATCH])
+        if not go_on(step):
+            return None
         optimizer.step()
     return net.state_dict()
+
+
+def find_case(build, size):
+    for seed in range(100000):
+        net, images, labels = make_case(build, size, seed)
+        gaps, probe = [], copy.deepcopy(net).double()
+        for m in probe.modules():
+            if isinstance(m, (nn.ReLU, nn.MaxPool2d)):
+                m.register_forward_pre_hook(lambda m, x: gaps.append(gap(m, x[0].detach())))
+
+        def is_clear(step):
+            smallest = min(gaps)
+            gaps.clear()
+            return smallest > (MARGIN if step == 0 else STEP_MARGIN)
+
+        if train(probe, images.double(), labels, is_clear):
+            return net, images, labels, seed
+    raise SystemExit("no seed found: the margins are too large")
 
 
 def distance(a, b):
