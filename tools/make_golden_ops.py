@@ -36,7 +36,9 @@ def text(tensor, digits):
 
 def case(op, attrs, inputs, outputs, differentiate=()):
     """outputs(*inputs) gives the results by number; `differentiate` lists the inputs with a gradient."""
-    inputs = [x.clone().requires_grad_(i in differentiate) if x is not None else None for i, x in enumerate(inputs)]
+    inputs = [None if x is None else x.clone() for x in inputs]
+    for i in differentiate:
+        inputs[i].requires_grad_()
     results = outputs(*inputs)
     print("case", op, attrs)
     for x in inputs:
@@ -44,7 +46,8 @@ def case(op, attrs, inputs, outputs, differentiate=()):
             print("in -")
             continue
         kind = {torch.float64: "f32", torch.int64: "i64", torch.uint8: "u8", torch.int32: "i32"}[x.dtype]
-        print(f"in {kind}[{','.join(map(str, x.shape))}] {text(x.detach(), '.4g' if x.is_floating_point() else '.0f')}")
+        numbers = text(x.detach(), ".4g" if x.is_floating_point() else ".0f")
+        print(f"in {kind}[{','.join(map(str, x.shape))}] {numbers}")
     for k, y in results.items():
         print(f"out {k} {text(y.detach(), '.13g')}")
     if differentiate:
@@ -58,7 +61,8 @@ def case(op, attrs, inputs, outputs, differentiate=()):
 def convolutions():
     def conv(attrs, x, weight, bias, **options):
         inputs = [normal(*x), normal(*weight), normal(*bias) if bias else None]
-        case("conv2d", attrs, inputs, lambda x, w, b: {0: F.conv2d(x, w, b, **options)}, (0, 1, 2) if bias else (0, 1))
+        wanted = (0, 1, 2) if bias else (0, 1)
+        case("conv2d", attrs, inputs, lambda x, w, b: {0: F.conv2d(x, w, b, **options)}, wanted)
 
     conv("", (1, 1, 1, 1), (1, 1, 1, 1), (1,))
     conv("kernel=3x3 padding=1x1", (2, 3, 5, 5), (4, 3, 3, 3), (4,), padding=1)
@@ -230,7 +234,8 @@ def dropouts():
             number = philox((key & 0xFFFFFFFF, key >> 32), counter)[element % 4]
             kept.append(float(number >= p * 2**32))
         mask = torch.tensor(kept).reshape(shape) / (1 - p)
-        case("dropout", attrs, [normal(*shape), torch.tensor([seed, step, first])], lambda x, r: {0: x * mask}, (0,))
+        inputs = [normal(*shape), torch.tensor([seed, step, first])]
+        case("dropout", attrs, inputs, lambda x, r: {0: x * mask}, (0,))
 
     dropout("", (3, 5), 0.5, 0, 0, 0, 0)
     dropout("p=0.3 id=7", (3, 5), 0.3, 7, 1234567890123, 42, 5)
@@ -246,8 +251,8 @@ def optimizers():
         torch_optimizer = make(params)
 
         def state(p):
-            kept = torch_optimizer.state[p]
-            return [kept[name].clone() if kept.get(name) is not None else torch.zeros_like(p) for name in states]
+            kept = [torch_optimizer.state[p].get(name) for name in states]
+            return [torch.zeros_like(p) if value is None else value.clone() for value in kept]
 
         for update in (1, 2, 3):
             inputs, results = [torch.tensor([lr, float(update)])], {}

@@ -17,8 +17,8 @@ static const struct cvy_attr attr_table[] = {
 
 enum { N_LEAD = 1, N_IN = 4, N_OUT = 3 };
 
-/* One parameter, decay first: m = beta1 m + (1 - beta1) grad, v = beta2 v + (1 - beta2) grad^2, both corrected for
-   their start at zero by 1 - beta^update. */
+/* One parameter, decay first: m = beta1 m + (1 - beta1) grad, v = beta2 v + (1 - beta2) grad^2, both
+   corrected for their start at zero by 1 - beta^update. */
 static void update(const adamw_attrs *a, const double hyper[2], int64_t n, const double *const in[N_IN],
                    double *const out[N_OUT]) {
     double rate = hyper[0] / (1 - pow(a->beta1, hyper[1])), root = sqrt(1 - pow(a->beta2, hyper[1]));

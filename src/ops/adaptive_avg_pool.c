@@ -1,5 +1,5 @@
 /* adaptive_avg_pool and its gradient: output size P x Q whatever the input's. Bin p of P covers the rows from
-   floor(p H / P) to ceil((p + 1) H / P) - 1, so that bins overlap when P does not divide H; columns likewise. */
+   floor(p H / P) to ceil((p + 1) H / P) - 1: bins overlap when P does not divide H. Columns likewise. */
 #include "ops/infer.h"
 #include "ops/pool.h"
 

@@ -62,9 +62,8 @@ static bool is_float(cvy_dtype dtype) {
     return dtype == CVY_F32 || dtype == CVY_F64 || dtype == CVY_BF16 || dtype == CVY_F16;
 }
 
-static void round_to(const struct cvy_desc *desc, double *values) {
-    int64_t n = cvy_shape_count(&desc->shape);
-    for (int64_t k = 0; k < n && desc->dtype == CVY_F32; k++)
+static void round_to_f32(double *values, int64_t n) {
+    for (int64_t k = 0; k < n; k++)
         values[k] = (double)(float)values[k];
 }
 
@@ -76,7 +75,8 @@ void cvy_case_fill(const struct cvy_case *c, int i, const struct cvy_desc *desc,
         cvy_fill_normal(i, desc, seed, values);
     else
         memset(values, 0, (size_t)cvy_shape_count(&desc->shape) * sizeof *values);
-    round_to(desc, values);
+    if (is_float(desc->dtype) && desc->dtype != CVY_F64)
+        round_to_f32(values, cvy_shape_count(&desc->shape));
 }
 
 static struct cvy_rng start(int i, uint64_t seed) {

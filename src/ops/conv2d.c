@@ -128,8 +128,8 @@ static cvy_status weights_infer(struct cvy_infer *call) {
 static void cost(const struct cvy_infer *call, const struct cvy_shape *y, int64_t n_in,
                  struct cvy_cost *out) {
     const conv_attrs *a = call->attrs;
-    double taps = (double)(a->kernel[0] * a->kernel[1]) * (double)(n_in / a->groups);
-    cvy_cost_fill(call, 2 * taps * (double)cvy_shape_count(y), out);
+    int64_t products = a->kernel[0] * a->kernel[1] * (n_in / a->groups);
+    cvy_cost_fill(call, 2 * (double)products * (double)cvy_shape_count(y), out);
 }
 
 static void forward_cost(const struct cvy_infer *call, struct cvy_cost *out) {

@@ -1,4 +1,5 @@
-/* flatten, N,C,H,W to N,(C H W), and unflatten, its gradient. Both are views: the same bytes in plain layout. */
+/* flatten, N,C,H,W to N,(C H W), and unflatten, its gradient. Both are views: the
+   same bytes in plain layout. */
 #include "ops/dims.h"
 #include "ops/infer.h"
 

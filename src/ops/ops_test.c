@@ -1,5 +1,5 @@
-/* The table of operators: every descriptor is complete and consistent, every conformance case runs through shape
-   inference and the reference kernel, and wrong shapes are refused with a line that names them. */
+/* The table of operators: every descriptor is complete and consistent, every conformance case runs through
+   shape inference and the reference kernel, and wrong shapes are refused with a line that names them. */
 #include "op_subject.h"
 #include "ops/infer.h"
 

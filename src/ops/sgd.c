@@ -17,8 +17,8 @@ static const struct cvy_attr attr_table[] = {
 
 enum { N_LEAD = 1, N_IN = 3, N_OUT = 2 };
 
-/* One parameter: d = grad + weight_decay param; buffer = momentum buffer + (1 - dampening) d, but d in the first
-   update; the step is d without momentum, d + momentum buffer with nesterov, else the buffer. */
+/* One parameter: d = grad + weight_decay param; buffer = momentum buffer + (1 - dampening) d, but d in the
+   first update; the step is d without momentum, d + momentum buffer with nesterov, else the buffer. */
 static void update(const sgd_attrs *a, const double hyper[2], int64_t n, const double *const in[N_IN],
                    double *const out[N_OUT]) {
     for (int64_t i = 0; i < n; i++) {
