@@ -320,8 +320,8 @@ static void test_refuses(void **state) {
         {"sum 0 from 1", "sum 0 from 2", "add in schedule train takes sum 2 of 2"},
         {"sum 0 from 1", "sum 0", "add in schedule train does not say on what"},
         {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},
-        {"broadcast", "broadcast record x5", "line 33: \"x5\" is no event"},
-        {"broadcast", "broadcast record e64", "line 33: \"e64\" is no event"},
+        {"broadcast", "broadcast record x5", "line 34: \"x5\" is no event"},
+        {"broadcast", "broadcast record e64", "line 34: \"e64\" is no event"},
     };
     struct cvy_device device = fake_device();
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
