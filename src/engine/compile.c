@@ -81,11 +81,14 @@ static size_t value_bytes(const struct compiler *c, cvy_value v) {
 static cvy_status place_of(struct compiler *c, cvy_value v, struct cvy_place *out) {
     const struct cvy_value_info *info = &c->g->values.data[v];
     const struct cvy_node *node = producer(c, v);
-    bool is_new;
+    struct cvy_packed *packed;
     if (node && node->phase == CVY_PHASE_UPDATE) /* the new value of a stored one */
         return place_of(c, node->in[cvy_op_aliased_input(node->op, info->output)], out);
-    if (node && node->phase == CVY_PHASE_REFRESH)
-        return cvy_store_pack(&c->w->store, info->name, value_bytes(c, v), out, &is_new);
+    if (node && node->phase == CVY_PHASE_REFRESH) {
+        CVY_TRY(cvy_store_pack(&c->w->store, info->name, value_bytes(c, v), &packed));
+        *out = packed->place;
+        return CVY_OK;
+    }
     if (info->kind != CVY_VALUE_INPUT && info->kind != CVY_VALUE_RESULT) {
         const struct cvy_stored *stored = cvy_store_find(&c->w->store, info->name);
         if (!stored)
@@ -104,15 +107,26 @@ static cvy_status place_of(struct compiler *c, cvy_value v, struct cvy_place *ou
     return CVY_OK;
 }
 
+/* A segment that is entered again (an update that gets another packed copy) has some operands already. */
+static int32_t find_operand(const struct cvy_segment *s, const char *name) {
+    for (size_t i = 0; i < s->operands.n; i++) {
+        if (strcmp(s->operands.data[i].name, name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
 /* The segment's operand that stands for value v. */
 static cvy_status operand_of(struct compiler *c, cvy_value v, int32_t *out) {
     if (v == CVY_NONE) {
         *out = -1;
         return CVY_OK;
     }
+    const struct cvy_value_info *info = &c->g->values.data[v];
+    struct cvy_segment *s = &c->w->program->segments.data[c->segment];
+    if (c->operand[v] < 0)
+        c->operand[v] = find_operand(s, info->name);
     if (c->operand[v] < 0) {
-        const struct cvy_value_info *info = &c->g->values.data[v];
-        struct cvy_segment *s = &c->w->program->segments.data[c->segment];
         struct cvy_operand operand = {
             .spec = {.desc = info->desc,
                      .layout = info->layout,
@@ -219,14 +233,14 @@ static cvy_status add_updates(struct compiler *c) {
 static cvy_status add_refreshes(struct compiler *c) {
     for (size_t i = 0; i < c->g->nodes.n; i++) {
         const struct cvy_node *node = &c->g->nodes.data[i];
-        struct cvy_place place;
-        bool is_new;
+        struct cvy_packed *packed;
         if (node->phase != CVY_PHASE_REFRESH)
             continue;
         CVY_TRY(cvy_store_pack(&c->w->store, cvy_graph_value(c->g, node->out[0])->name,
-                               value_bytes(c, node->out[0]), &place, &is_new));
-        if (!is_new)
+                               value_bytes(c, node->out[0]), &packed));
+        if (packed->has_refresh)
             continue;
+        packed->has_refresh = true;
         CVY_TRY(enter_segment(c, CVY_PHASE_REFRESH, c->is_training ? 0 : 1));
         CVY_TRY(add_op(c, node));
         if (c->is_training && node->bucket >= 0) {

@@ -2,6 +2,7 @@
    addresses are made by cvy_execute_prepare. */
 #include "engine/plan.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ void *cvy_place_address(const struct cvy_worker *w, struct cvy_place place, int3
     char *base = w->memory[place.space];
     if (place.space == CVY_SPACE_NONE)
         return NULL;
+    assert((place.space != CVY_SPACE_SLOT || slot >= 0) && (place.space != CVY_SPACE_SUM || sum >= 0));
     if (place.space == CVY_SPACE_SLOT)
         base += (size_t)slot * w->program->slot_bytes;
     if (place.space == CVY_SPACE_SUM)

@@ -33,14 +33,12 @@ cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
     return CVY_OK;
 }
 
-cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_bytes, struct cvy_place *out,
-                          bool *is_new) {
+cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_bytes,
+                          struct cvy_packed **out) {
     for (size_t i = 0; i < store->packs.n; i++) {
-        if (strcmp(store->packs.data[i].name, name) == 0) {
-            *out = store->packs.data[i].place;
-            *is_new = false;
+        *out = &store->packs.data[i];
+        if (strcmp((*out)->name, name) == 0)
             return CVY_OK;
-        }
     }
     struct cvy_packed packed = {
         .place = {CVY_SPACE_PACKED, store->packed_bytes, cvy_align_up(n_bytes, CVY_ALIGN)}};
@@ -48,9 +46,9 @@ cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_by
     CVY_TRY(cvy_pool_strdup(&store->pool, name, &copy));
     packed.name = copy;
     store->packed_bytes += packed.place.n_bytes;
-    *out = packed.place;
-    *is_new = true;
-    return cvy_vec_push(&store->packs, packed);
+    CVY_TRY(cvy_vec_push(&store->packs, packed));
+    *out = &store->packs.data[store->packs.n - 1];
+    return CVY_OK;
 }
 
 static cvy_status make_reorder(struct cvy_store *store, struct cvy_device *device,

@@ -19,6 +19,7 @@ struct cvy_stored {
 struct cvy_packed { /* a copy of a parameter in another layout, "conv1.weight:aBcd16b" */
     const char *name;
     struct cvy_place place; /* in PACKED */
+    bool has_refresh;       /* an operator of the program remakes it */
 };
 
 struct cvy_store {
@@ -35,9 +36,8 @@ cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
 void cvy_store_free(struct cvy_store *store);
 
 struct cvy_stored *cvy_store_find(const struct cvy_store *store, const char *name); /* NULL when absent */
-/* The place of a packed copy, made when new; *is_new says so. */
-cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_bytes, struct cvy_place *out,
-                          bool *is_new);
+/* The packed copy of that name, made when new. The pointer holds until the next call. */
+cvy_status cvy_store_pack(struct cvy_store *store, const char *name, size_t n_bytes, struct cvy_packed **out);
 
 /* Makes the pack and unpack kernels. [owner of the device] */
 cvy_status cvy_store_prepare(struct cvy_store *store, struct cvy_device *device);

@@ -55,7 +55,7 @@ cvy_status cvy_team_start(struct cvy_team *team) {
     CVY_TRY(cvy_counter_init(&team->start));
     CVY_TRY(cvy_counter_init(&team->done));
     for (int i = 0; i < team->n; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "cvy-dev-%d", i);
         team->workers[i].team = team;
         CVY_TRY(cvy_thread_start(&team->workers[i].thread, name, worker_main, &team->workers[i]));

@@ -1,5 +1,7 @@
-/* The backend call that stands for a node, and who reads which value. */
+/* What passes share about nodes: the backend call that stands for one, who reads what, flags. */
 #include "pass/pass.h"
+
+#include <string.h>
 
 cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out) {
     bool *used = NULL;
@@ -49,4 +51,16 @@ void cvy_call_of_node(const struct cvy_graph *g, const struct cvy_node *n, const
         operand_of_value(g, n->out[o], &out[o]);
         out[o].is_absent = used && !used[n->out[o]] && n->phase != CVY_PHASE_UPDATE;
     }
+}
+
+cvy_status cvy_node_set_flag(struct cvy_pool *pool, struct cvy_node *node, const char *flag, bool value) {
+    for (int i = 0; i < node->op->n_attrs; i++) {
+        const struct cvy_attr *attr = &node->op->attrs[i];
+        if (attr->type == CVY_ATTR_BOOL && strcmp(attr->name, flag) == 0) {
+            CVY_TRY(cvy_pool_copy(pool, node->attrs, node->op->attrs_size, &node->attrs));
+            *(bool *)((char *)node->attrs + attr->offset) = value;
+            return CVY_OK;
+        }
+    }
+    return CVY_OK;
 }

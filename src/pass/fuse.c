@@ -74,8 +74,7 @@ static bool try_pattern(struct fuser *f, int32_t head, const struct pattern *p) 
             return false;
         }
         extra = middle->in[0] == link ? middle->in[1] : middle->in[0];
-        if (memcmp(&f->g->values.data[extra].desc, &f->g->values.data[link].desc, sizeof(struct cvy_desc)) !=
-            0) {
+        if (!cvy_desc_equal(&f->g->values.data[extra].desc, &f->g->values.data[link].desc)) {
             return false;
         }
         link = middle->out[0];
@@ -101,14 +100,9 @@ static cvy_status emit_fused(const struct fuser *f, const struct match *m, const
         in[m->pattern->extra_in] = m->extra;
     }
     head.in = in;
+    CVY_TRY(cvy_node_set_flag(&to->pool, &head, m->pattern->flag, true));
     CVY_TRY(cvy_graph_copy_node(to, f->g, &head, map));
-    struct cvy_node *fused = &to->nodes.data[to->nodes.n - 1];
-    for (int i = 0; i < head.op->n_attrs; i++) {
-        if (strcmp(head.op->attrs[i].name, m->pattern->flag) == 0) {
-            *(bool *)((char *)fused->attrs + head.op->attrs[i].offset) = true;
-        }
-    }
-    map[tail->out[0]] = fused->out[0];
+    map[tail->out[0]] = to->nodes.data[to->nodes.n - 1].out[0];
     return CVY_OK;
 }
 

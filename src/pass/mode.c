@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_training(const struct cvy_op *op, void *attrs, bool is_training) {
-    for (int i = 0; i < op->n_attrs; i++) {
-        if (op->attrs[i].type == CVY_ATTR_BOOL && strcmp(op->attrs[i].name, "training") == 0) {
-            *(bool *)((char *)attrs + op->attrs[i].offset) = is_training;
-        }
-    }
-}
-
 /* needed[n]: a wanted output depends on node n. */
 static void mark_needed(const struct cvy_graph *g, const bool *wanted, bool *needed) {
     for (size_t i = g->nodes.n; i-- > 0;) {
@@ -42,10 +34,11 @@ static bool makes_wanted(const struct cvy_graph *g, bool *wanted, bool *needed, 
 static cvy_status copy_needed(const struct cvy_graph *g, const bool *needed, bool is_training,
                               struct cvy_graph *to, cvy_value *map) {
     for (size_t i = 0; i < g->nodes.n; i++) {
-        if (needed[i]) {
-            CVY_TRY(cvy_graph_copy_node(to, g, &g->nodes.data[i], map));
-            set_training(g->nodes.data[i].op, to->nodes.data[to->nodes.n - 1].attrs, is_training);
-        }
+        struct cvy_node node = g->nodes.data[i];
+        if (!needed[i])
+            continue;
+        CVY_TRY(cvy_node_set_flag(&to->pool, &node, "training", is_training));
+        CVY_TRY(cvy_graph_copy_node(to, g, &node, map));
     }
     return CVY_OK;
 }

@@ -69,6 +69,9 @@ void cvy_slot_plan_free(struct cvy_slot_plan *plan);
    and out have room for n->n_in and n->n_out. `used`: whether value v is read by anybody (may be NULL). */
 void cvy_call_of_node(const struct cvy_graph *g, const struct cvy_node *n, const bool *used,
                       struct cvy_operand_spec *in, struct cvy_operand_spec *out, struct cvy_call *call);
+/* Gives `node`, a copy that is not in a graph yet, attributes of its own with the boolean `flag` set. Does nothing
+   when the operator has no such attribute. */
+cvy_status cvy_node_set_flag(struct cvy_pool *pool, struct cvy_node *node, const char *flag, bool value);
 /* used[v]: v is read by a node, is an output or a reducible. The caller frees it. */
 cvy_status cvy_graph_used(const struct cvy_graph *g, bool **out);
 

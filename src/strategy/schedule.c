@@ -50,6 +50,7 @@ static void emit_bucket(struct writer *w, enum cvy_instr_kind kind, int32_t buck
     struct cvy_instr i = cvy_instr_make(kind);
     i.bucket = bucket;
     i.stream = kind == CVY_I_REDUCE;
+    i.sum = kind == CVY_I_UPDATE ? 0 : -1; /* where the reduced gradients are */
     emit(w, i);
 }
 
@@ -146,7 +147,6 @@ static cvy_status write_split(const struct cvy_strategy_input *in, bool reduce, 
     for (int32_t p = 0; reduce && p < in->n_buckets; p++)
         emit_bucket(&b, CVY_I_REDUCE, p);
     emit_finish(&b, in, reduce, false);
-    emit_simple(&u, CVY_I_CHECK, -1);
     emit_finish(&u, in, false, true);
     return f.status ? f.status : b.status ? b.status : u.status;
 }
