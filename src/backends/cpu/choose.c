@@ -5,18 +5,18 @@ static struct cvy_operand_spec *operand(const struct cvy_call *call, int i) {
     return i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
 }
 
-bool cpu_all_f32(const struct cvy_call *call) {
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const struct cvy_operand_spec *spec = operand(call, i);
-        if (!spec->is_absent && !spec->is_private && spec->desc.dtype != CVY_F32)
-            return false;
-    }
-    return true;
+static bool is_other_float(cvy_dtype dtype) {
+    return dtype == CVY_F64 || dtype == CVY_BF16 || dtype == CVY_F16;
 }
 
 bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *call) {
     (void)device;
-    return cpu_all_f32(call);
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const struct cvy_operand_spec *spec = operand(call, i);
+        if (!spec->is_absent && is_other_float(spec->desc.dtype))
+            return false;
+    }
+    return true;
 }
 
 static void choose_layout(struct cvy_call *call, const struct cvy_shape *shape,

@@ -31,9 +31,7 @@ cvy_status cpu_ingest(struct cvy_device *device, const struct cvy_ingest *what,
 
 /* ---- what kernels share (choose.c) --------------------------------------------------------------- */
 
-/* Are all operands that are there float32, but for private ones? */
-bool cpu_all_f32(const struct cvy_call *call);
-/* supports: float32 in every operand. */
+/* supports: every floating-point operand is float32. */
 bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *call);
 /* choose: every operand plain. */
 cvy_status cpu_choose_plain(struct cvy_device *device, struct cvy_call *call);
