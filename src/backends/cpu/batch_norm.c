@@ -149,7 +149,8 @@ static void put_channel(const struct norm *me, int64_t c, double mean, double va
     if (me->stats) {
         me->stats[c] = has_stats ? (float)(images * mean) : 0;
         me->stats[me->view.channels + c] = has_stats ? (float)(images * m2 / (m - 1)) : 0;
-        me->stats[2 * me->view.channels] = has_stats ? (float)images : 0;
+        if (c == 0)
+            me->stats[2 * me->view.channels] = has_stats ? (float)images : 0;
     }
 }
 
