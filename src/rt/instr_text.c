@@ -17,15 +17,11 @@ static int32_t *field(struct cvy_instr *instr, int k) { return (int32_t *)((char
 /* Of a run, by phase. */
 static const char letters[] = {[CVY_PHASE_FORWARD] = 'F', [CVY_PHASE_BACKWARD] = 'B', [CVY_PHASE_UPDATE] = 'U',
                                [CVY_PHASE_REFRESH] = 'R'};
-enum { EVALUATE = 'E' }; /* a forward run without a part */
 
-/* "B0.1": see program_text.h. */
+/* "F0", "B0.1": letter of the phase, stage, part; a forward part 0 goes without saying. */
 static void print_run(const struct cvy_instr *i, struct cvy_text *out) {
-    bool is_forward = i->phase == CVY_PHASE_FORWARD;
-    cvy_text_printf(out, " %c", is_forward && i->part < 0 ? EVALUATE : letters[i->phase]);
-    if (i->stage >= 0)
-        cvy_text_printf(out, "%d", i->stage);
-    if (i->part > 0 || (i->part == 0 && !is_forward))
+    cvy_text_printf(out, " %c%d", letters[i->phase], i->stage);
+    if (i->part != 0 || i->phase != CVY_PHASE_FORWARD)
         cvy_text_printf(out, ".%d", i->part);
 }
 
@@ -54,32 +50,28 @@ void cvy_instr_print(const struct cvy_instr *instr, struct cvy_text *out) {
     cvy_text_printf(out, "\n");
 }
 
-/* Digits at *at, which moves behind them. None leave *out as it is. */
+/* Digits at *at, which moves behind them. False: none, or too many. */
 static bool parse_index(const char **at, int32_t *out) {
+    const char *start = *at;
     int64_t value = 0;
-    if (**at < '0' || **at > '9')
-        return true;
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
+    for (; **at >= '0' && **at <= '9' && value <= INT32_MAX; (*at)++)
         value = value * 10 + (**at - '0');
-        if (value > INT32_MAX)
-            return false;
-    }
     *out = (int32_t)value;
-    return true;
+    return *at > start && value <= INT32_MAX;
 }
 
-/* "B0.1" */
 static cvy_status parse_run(struct cvy_scan *scan, struct cvy_instr *instr) {
-    const char *word = cvy_scan_word(scan);
-    const char *letter = *word ? memchr(letters, *word, sizeof letters) : NULL;
-    if (!letter && *word != EVALUATE)
+    const char *word = cvy_scan_word(scan), *at = word;
+    const char *letter = *word ? memchr(letters, *at++, sizeof letters) : NULL;
+    bool is_run = letter && parse_index(&at, &instr->stage);
+    instr->part = 0;
+    if (is_run && *at == '.') {
+        at++;
+        is_run = parse_index(&at, &instr->part);
+    }
+    if (!is_run || *at)
         return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" names no segment; one looks like B0.1", word);
-    instr->phase = letter ? (enum cvy_phase)(letter - letters) : CVY_PHASE_FORWARD;
-    if (instr->phase == CVY_PHASE_FORWARD && letter)
-        instr->part = 0;
-    const char *at = word + 1;
-    if (!parse_index(&at, &instr->stage) || (*at == '.' && (at++, !parse_index(&at, &instr->part))) || *at)
-        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" names no segment; one looks like B0.1", word);
+    instr->phase = (enum cvy_phase)(letter - letters);
     return CVY_OK;
 }
 

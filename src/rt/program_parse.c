@@ -126,7 +126,7 @@ static cvy_status parse_spec(struct reader *r, struct cvy_operand_spec *out) {
 }
 
 static cvy_status parse_operand(struct reader *r) {
-    struct cvy_operand operand = {0};
+    struct cvy_operand operand = {.spec.is_fixed = true}; /* as in every program: layouts are chosen by now */
     int space;
     CVY_TRY(parse_kept(r, &operand.name));
     CVY_TRY(parse_spec(r, &operand.spec));
@@ -137,7 +137,6 @@ static cvy_status parse_operand(struct reader *r) {
         CVY_TRY(parse_bytes(&r->scan, "bytes", &operand.place.n_bytes));
     }
     operand.spec.is_private = cvy_scan_accept(&r->scan, "private");
-    operand.spec.is_fixed = cvy_scan_accept(&r->scan, "fixed");
     operand.spec.is_absent = cvy_scan_accept(&r->scan, "unread");
     if (cvy_names_find(&r->operands, operand.name) >= 0)
         return CVY_FAIL(CVY_ERR_DATA, "segment %s has two operands called %s", r->segment->name, operand.name);

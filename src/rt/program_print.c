@@ -39,7 +39,7 @@ static void print_operand(const struct cvy_operand *operand, const struct cvy_ba
     cvy_text_printf(out, " %s", cvy_space_names[operand->place.space]);
     if (operand->place.space != CVY_SPACE_NONE)
         cvy_text_printf(out, " %zu bytes %zu", operand->place.offset, operand->place.n_bytes);
-    cvy_text_printf(out, "%s%s%s\n", operand->spec.is_private ? " private" : "", operand->spec.is_fixed ? " fixed" : "",
+    cvy_text_printf(out, "%s%s\n", operand->spec.is_private ? " private" : "",
                     operand->spec.is_absent ? " unread" : "");
 }
 

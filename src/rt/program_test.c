@@ -18,7 +18,7 @@ static const char golden[] =
     "segment F0/2 forward train stage 0 part 0 shard 2 rule 4\n"
     "  images f32[2,1,2,2] slot 0 bytes 32\n"
     "  relu f32[2,1,2,2]@blocked slot 64 bytes 64\n"
-    "  pool.y f32[2,1,2,2] slot 128 bytes 32 fixed\n"
+    "  pool.y f32[2,1,2,2] slot 128 bytes 32\n"
     "  pool.index i32[2,1,2,2] nowhere private unread\n"
     "  flat f32[2,4] slot 128 bytes 32\n"
     "  port images = images\n"
@@ -134,7 +134,7 @@ static void test_segments(void **state) {
     assert_ptr_equal(relu->spec.layout, &blocked);
     assert_true(relu->place.space == CVY_SPACE_SLOT && relu->place.offset == 64 && relu->place.n_bytes == 64);
     assert_null(f->operands.data[0].spec.layout);
-    assert_true(f->operands.data[2].spec.is_fixed && !relu->spec.is_fixed);
+    assert_true(relu->spec.is_fixed && !relu->spec.is_private && !relu->spec.is_absent);
     assert_true(index->spec.is_absent && index->spec.is_private && index->place.space == CVY_SPACE_NONE);
     assert_string_equal(f->ports.data[1].name, "logits");
     assert_int_equal(f->ports.data[1].operand, 4);
@@ -170,11 +170,9 @@ static void test_instructions(void **state) {
         {"  run F0 shard 1 slot 2 sum 3 wait e0 e2 e63 record e7\n",
          {CVY_I_RUN, CVY_PHASE_FORWARD, 0, 0, 1, 2, 3, -1, -1, 0, UINT64_C(1) << 63 | 5, 7}},
         {"  run F3.2 shard 0\n", {CVY_I_RUN, CVY_PHASE_FORWARD, 3, 2, 0, -1, -1, -1, -1, 0, 0, -1}},
-        {"  run E0 shard 1 slot 0 sum 0\n", {CVY_I_RUN, CVY_PHASE_FORWARD, 0, -1, 1, 0, 0, -1, -1, 0, 0, -1}},
-        {"  run B12.0\n", {CVY_I_RUN, CVY_PHASE_BACKWARD, 12, 0, -1, -1, -1, -1, -1, 0, 0, -1}},
-        {"  run B1\n", {CVY_I_RUN, CVY_PHASE_BACKWARD, 1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
-        {"  run U.4\n", {CVY_I_RUN, CVY_PHASE_UPDATE, -1, 4, -1, -1, -1, -1, -1, 0, 0, -1}},
-        {"  run R\n", {CVY_I_RUN, CVY_PHASE_REFRESH, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
+        {"  run B12.0 slot 0\n", {CVY_I_RUN, CVY_PHASE_BACKWARD, 12, 0, -1, 0, -1, -1, -1, 0, 0, -1}},
+        {"  run U0.4\n", {CVY_I_RUN, CVY_PHASE_UPDATE, 0, 4, -1, -1, -1, -1, -1, 0, 0, -1}},
+        {"  run R2147483647.1\n", {CVY_I_RUN, CVY_PHASE_REFRESH, INT32_MAX, 1, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  zero sum 1 bucket 0\n", {CVY_I_ZERO, 0, -1, -1, -1, -1, 1, -1, 0, 0, 0, -1}},
         {"  add sum 0 from 1 bucket 2\n", {CVY_I_ADD, 0, -1, -1, -1, -1, 0, 1, 2, 0, 0, -1}},
         {"  reduce bucket 2 record e0 stream 1\n", {CVY_I_REDUCE, 0, -1, -1, -1, -1, -1, -1, 2, 1, 0, 0}},
@@ -316,7 +314,10 @@ static void test_refuses(void **state) {
         {"run F0 ", "run F1 ", "no segment of phase 0, stage 1"},
         {"run F0 ", "run X0 ", "line 29: \"X0\" names no segment"},
         {"run F0 ", "run F0.x ", "line 29: \"F0.x\" names no segment"},
-        {"run F0 ", "run F99999999999 ", "names no segment"},
+        {"run F0 ", "run F2147483648 ", "line 29: \"F2147483648\" names no segment"},
+        {"run F0 ", "run F ", "line 29: \"F\" names no segment"},
+        {"run F0 ", "run F0. ", "line 29: \"F0.\" names no segment"},
+        {"run F0 ", "run ", "line 29: \"shard\" names no segment"},
         {"sum 0 from 1", "sum 0 from 2", "add in schedule train takes sum 2 of 2"},
         {"sum 0 from 1", "sum 0", "add in schedule train does not say on what"},
         {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},

@@ -15,8 +15,8 @@
        run B0.1 shard 0 slot 0 sum 0 wait e2 e3 record e5 stream 1
 
    One line per operand, operator and instruction. Operators name their operands; a phase stands behind ";" only
-   where it is not the segment's. A run names the segment's letter (F, B, U, R for the phase; E for a forward part
-   -1, which is evaluation), its stage, and its part behind a point (left out for F0.0). Fields at -1 are left out.
+   where it is not the segment's. A run names letter (F, B, U, R: the phase), stage and part of its segment, the part
+   left out for F0.0; the shard's size finds the one among those of that name. Other fields at -1 are left out.
    Blanks at the start of a line mean nothing. */
 #ifndef CVY_RT_PROGRAM_TEXT_H
 #define CVY_RT_PROGRAM_TEXT_H

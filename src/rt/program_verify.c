@@ -100,8 +100,7 @@ static cvy_status verify_segment(const struct cvy_program *p, const struct cvy_s
 static bool has_segment(const struct cvy_program *p, const struct cvy_instr *i) {
     for (size_t k = 0; k < p->segments.n; k++) {
         const struct cvy_segment *s = &p->segments.data[k];
-        bool is_part = s->part == i->part || (i->part < 0 && !s->is_training); /* without a part: evaluation */
-        if (s->phase == i->phase && s->stage == i->stage && is_part)
+        if (s->phase == i->phase && s->stage == i->stage && s->part == i->part)
             return true;
     }
     return false;
@@ -125,6 +124,7 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
                         i->kind == CVY_I_WAIT || i->kind == CVY_I_UPDATE;
     bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT;
     if ((needs_bucket && i->bucket < 0) || (needs_shard && (i->shard < 0 || i->slot < 0)) ||
+        (i->kind == CVY_I_RUN && (i->stage < 0 || i->part < 0)) ||
         ((i->kind == CVY_I_ADD || i->kind == CVY_I_ZERO) && i->sum < 0) || (i->kind == CVY_I_ADD && i->from < 0))
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
     if (i->kind == CVY_I_RUN && !has_segment(p, i))
