@@ -31,26 +31,42 @@ struct norm {
 
 /* ---- statistics ---------------------------------------------------------------------------------- */
 
+/* sum += x, or (x - mean)^2 */
+CPU_INLINE void add_value(const float *x, const cpu_v16 *mean, const int width, cpu_v16 *sum) {
+    cpu_v16 v;
+    cpu_load(&v, x, width);
+    if (mean) {
+        v -= *mean;
+        v *= v;
+    }
+    *sum += v;
+}
+
+CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_v16 *mean, const int width,
+                           cpu_v16 *out) {
+    const cpu_v16i lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    cpu_v16 sum[4] = {{0}}, tail = {0}; /* four, so that additions need not wait for each other */
+    for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
+        int64_t i = 0;
+        for (; i + 4 <= c->n_vectors; i += 4) {
+            for (int k = 0; k < 4; k++)
+                add_value(x + (i + k) * c->step, mean, width, &sum[k]);
+        }
+        for (; i < c->n_vectors; i++)
+            add_value(x + i * c->step, mean, width, &sum[0]);
+        if (c->tail)
+            add_value(x + i * c->step, mean, c->tail, &tail);
+    }
+    *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + CPU_WHERE(lane < c->tail, tail);
+}
+
 CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int width, bool is_plain,
                            cpu_v16 *mean, cpu_v16 *m2) {
-    const cpu_v16i lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    cpu_v16 v, sum[4] = {{0}};
-    for (int64_t i = 0; i < c->n_vectors; i++) {
-        cpu_load(&v, x + i * c->step, width);
-        sum[i % 4] += v;
-    }
-    cpu_load(&v, x + c->n_vectors * c->step, c->tail);
-    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]) + v;
-    *mean = is_plain ? (cpu_v16){0} + cpu_fold(&sum[0]) / (float)c->n_pixels : sum[0] / (float)c->n_pixels;
-    sum[0] = sum[1] = sum[2] = sum[3] = (cpu_v16){0};
-    for (int64_t i = 0; i < c->n_vectors; i++) {
-        cpu_load(&v, x + i * c->step, width);
-        v -= *mean;
-        sum[i % 4] += v * v;
-    }
-    cpu_load(&v, x + c->n_vectors * c->step, c->tail);
-    v = CPU_WHERE(lane < c->tail, v - *mean);
-    *m2 = (sum[0] + sum[1]) + (sum[2] + sum[3]) + v * v;
+    sum_values(x, c, NULL, width, mean);
+    if (is_plain)
+        *mean = (cpu_v16){0} + cpu_fold(mean);
+    *mean /= (float)c->n_pixels;
+    sum_values(x, c, mean, width, m2);
     if (is_plain)
         *m2 = (cpu_v16){0} + cpu_fold(m2);
 }
@@ -79,18 +95,16 @@ static void block_moments(const struct norm *me, const struct cpu_cell *cell, in
     const struct cpu_view *v = &me->view;
     int n_channels = cpu_n_channels(v, block);
     *out = (struct moments){0};
-    for (int64_t n = cell->first_image; n < cell->end_image; n++) {
-        for (int64_t p = 0; p < v->pixels; p += CPU_CHUNK) {
-            struct cpu_chunk c = cpu_chunk_at(v, n, block, p);
-            cpu_v16 mean, m2;
-            double mean_d[CPU_LANES], m2_d[CPU_LANES];
-            chunk_moments(me->x + c.at, &c, v->lanes == 1, &mean, &m2);
-            for (int l = 0; l < n_channels; l++) {
-                mean_d[l] = (double)mean[l];
-                m2_d[l] = (double)m2[l];
-            }
-            merge(out, (double)c.n_pixels, mean_d, m2_d, n_channels);
+    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        cpu_v16 mean, m2;
+        double mean_d[CPU_LANES], m2_d[CPU_LANES];
+        chunk_moments(me->x + c.at, &c, v->lanes == 1, &mean, &m2);
+        for (int l = 0; l < n_channels; l++) {
+            mean_d[l] = (double)mean[l];
+            m2_d[l] = (double)m2[l];
         }
+        merge(out, (double)c.n_pixels, mean_d, m2_d, n_channels);
     }
 }
 
@@ -121,10 +135,13 @@ CPU_INLINE void apply_vector(const struct norm *me, const struct affine *f, int6
 
 CPU_INLINE void apply_vectors(const struct norm *me, const struct affine *f, const struct cpu_chunk *c,
                               const int width, bool is_relu) {
-    for (int64_t i = 0; i < c->n_vectors; i++)
-        apply_vector(me, f, c->at + i * c->step, width, is_relu);
-    if (c->tail)
-        apply_vector(me, f, c->at + c->n_vectors * c->step, c->tail, is_relu);
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t at = c->at + n * c->image_step;
+        for (int64_t i = 0; i < c->n_vectors; i++, at += c->step)
+            apply_vector(me, f, at, width, is_relu);
+        if (c->tail)
+            apply_vector(me, f, at, c->tail, is_relu);
+    }
 }
 
 CPU_VECTOR static void apply_chunk(const struct norm *me, const struct affine *f, const struct cpu_chunk *c) {
@@ -183,12 +200,9 @@ static void settle_block(const struct norm *me, const struct cpu_cell *cell, int
 static void apply_block(const struct norm *me, const struct cpu_cell *cell, int64_t block) {
     struct affine f;
     settle_block(me, cell, block, &f);
-    for (int64_t n = cell->first_image; n < cell->end_image; n++) {
-        for (int64_t p = 0; p < me->view.pixels; p += CPU_CHUNK) {
-            struct cpu_chunk c = cpu_chunk_at(&me->view, n, block, p);
-            apply_chunk(me, &f, &c);
-        }
-    }
+    struct cpu_walk walk = cpu_walk_start(&me->view, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
+        apply_chunk(me, &f, &c);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */

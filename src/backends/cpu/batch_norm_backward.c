@@ -36,35 +36,47 @@ struct norm_backward {
 CPU_INLINE void load_u(const struct norm_backward *me, int64_t at, const int width, cpu_v16 *u) {
     cpu_load(u, me->dy + at, width);
     if (me->mask) {
-        cpu_v16u8 mask = {0};
-        memcpy(&mask, me->mask + at, cpu_width(width));
-        *u = CPU_WHERE(__builtin_convertvector(mask, cpu_v16i) != 0, *u);
+        cpu_v16i mask;
+        cpu_load_bytes(&mask, me->mask + at, width);
+        *u = CPU_WHERE(mask != 0, *u);
     }
 }
 
-/* Lanes past a vector's width have u = 0, so they add nothing. */
+CPU_INLINE void add_value(const struct norm_backward *me, int64_t at, const cpu_v16 *mean, const int width,
+                          cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+    cpu_v16 u, x;
+    load_u(me, at, width, &u); /* lanes past the width have u = 0, so they add nothing */
+    cpu_load(&x, me->x + at, width);
+    *sum_u += u;
+    *sum_ud += u * (x - *mean);
+}
+
 CPU_INLINE void sum_vectors(const struct norm_backward *me, const struct cpu_chunk *c, const cpu_v16 *mean,
                             const int width, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
-    cpu_v16 u, x, su[4] = {{0}}, sd[4] = {{0}};
-    for (int64_t i = 0; i < c->n_vectors; i++) {
-        int64_t at = c->at + i * c->step;
-        load_u(me, at, width, &u);
-        cpu_load(&x, me->x + at, width);
-        su[i % 4] += u;
-        sd[i % 4] += u * (x - *mean);
+    cpu_v16 su[4] = {{0}}, sd[4] = {{0}}; /* four, so that additions need not wait for each other */
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t i = 0, at = c->at + n * c->image_step;
+        for (; i + 4 <= c->n_vectors; i += 4) {
+            for (int k = 0; k < 4; k++)
+                add_value(me, at + (i + k) * c->step, mean, width, &su[k], &sd[k]);
+        }
+        for (; i < c->n_vectors; i++)
+            add_value(me, at + i * c->step, mean, width, &su[0], &sd[0]);
+        if (c->tail)
+            add_value(me, at + i * c->step, mean, c->tail, &su[1], &sd[1]);
     }
-    load_u(me, c->at + c->n_vectors * c->step, c->tail, &u);
-    cpu_load(&x, me->x + c->at + c->n_vectors * c->step, c->tail);
-    *sum_u = (su[0] + su[1]) + (su[2] + su[3]) + u;
-    *sum_ud = (sd[0] + sd[1]) + (sd[2] + sd[3]) + u * (x - *mean);
+    *sum_u = (su[0] + su[1]) + (su[2] + su[3]);
+    *sum_ud = (sd[0] + sd[1]) + (sd[2] + sd[3]);
 }
 
 CPU_VECTOR static void sum_chunk(const struct norm_backward *me, const struct cpu_chunk *c,
                                  const cpu_v16 *mean, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+    struct norm_backward here = *me; /* the compiler knows that no store changes these copies */
+    cpu_v16 mean_here = *mean;
     if (c->width == CPU_LANES)
-        sum_vectors(me, c, mean, CPU_LANES, sum_u, sum_ud);
+        sum_vectors(&here, c, &mean_here, CPU_LANES, sum_u, sum_ud);
     else
-        sum_vectors(me, c, mean, c->width, sum_u, sum_ud);
+        sum_vectors(&here, c, &mean_here, c->width, sum_u, sum_ud);
     if (me->view.lanes == 1) {
         *sum_u = (cpu_v16){0} + cpu_fold(sum_u);
         *sum_ud = (cpu_v16){0} + cpu_fold(sum_ud);
@@ -78,14 +90,12 @@ static void block_sums(const struct norm_backward *me, const struct cpu_cell *ce
     cpu_v16 mean, u, ud;
     cpu_per_lane(v, me->mean + cpu_first_channel(v, block), n_channels, &mean);
     *out = (struct sums){0};
-    for (int64_t n = cell->first_image; n < cell->end_image; n++) {
-        for (int64_t p = 0; p < v->pixels; p += CPU_CHUNK) {
-            struct cpu_chunk c = cpu_chunk_at(v, n, block, p);
-            sum_chunk(me, &c, &mean, &u, &ud);
-            for (int l = 0; l < n_channels; l++) {
-                out->u[l] += (double)u[l];
-                out->ud[l] += (double)ud[l];
-            }
+    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        sum_chunk(me, &c, &mean, &u, &ud);
+        for (int l = 0; l < n_channels; l++) {
+            out->u[l] += (double)u[l];
+            out->ud[l] += (double)ud[l];
         }
     }
 }
@@ -110,10 +120,13 @@ CPU_INLINE void apply_vector(const struct norm_backward *me, const struct slope 
 
 CPU_INLINE void apply_vectors(const struct norm_backward *me, const struct slope *s,
                               const struct cpu_chunk *c, const int width) {
-    for (int64_t i = 0; i < c->n_vectors; i++)
-        apply_vector(me, s, c->at + i * c->step, width);
-    if (c->tail)
-        apply_vector(me, s, c->at + c->n_vectors * c->step, c->tail);
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t at = c->at + n * c->image_step;
+        for (int64_t i = 0; i < c->n_vectors; i++, at += c->step)
+            apply_vector(me, s, at, width);
+        if (c->tail)
+            apply_vector(me, s, at, c->tail);
+    }
 }
 
 CPU_VECTOR static void apply_chunk(const struct norm_backward *me, const struct slope *s,
@@ -158,12 +171,9 @@ static void settle_block(const struct norm_backward *me, const struct cpu_cell *
 static void apply_block(const struct norm_backward *me, const struct cpu_cell *cell, int64_t block) {
     struct slope s;
     settle_block(me, cell, block, &s);
-    for (int64_t n = cell->first_image; n < cell->end_image; n++) {
-        for (int64_t p = 0; p < me->view.pixels; p += CPU_CHUNK) {
-            struct cpu_chunk c = cpu_chunk_at(&me->view, n, block, p);
-            apply_chunk(me, &s, &c);
-        }
-    }
+    struct cpu_walk walk = cpu_walk_start(&me->view, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
+        apply_chunk(me, &s, &c);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */

@@ -51,13 +51,16 @@ static struct cpu_view plain_view(const struct cvy_shape *shape, int axis) {
 }
 
 CPU_INLINE void sum_vectors(const float *x, const struct cpu_chunk *c, const int width, cpu_v16 *out) {
-    cpu_v16 v, sum[4] = {{0}};
-    for (int64_t i = 0; i < c->n_vectors; i++) {
-        cpu_load(&v, x + i * c->step, width);
-        sum[i % 4] += v;
+    cpu_v16 v, sum = {0};
+    for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
+        for (int64_t i = 0; i < c->n_vectors; i++) {
+            cpu_load(&v, x + i * c->step, width);
+            sum += v;
+        }
+        cpu_load(&v, x + c->n_vectors * c->step, c->tail);
+        sum += v;
     }
-    cpu_load(&v, x + c->n_vectors * c->step, c->tail);
-    *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + v;
+    *out = sum;
 }
 
 CPU_VECTOR static void sum_chunk(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *out) {
@@ -78,14 +81,12 @@ static void run_part(void *context, int part, int n_parts) {
         double *sums = me->sums + (cell.image_part * v->n_blocks + b) * CPU_LANES;
         for (int l = 0; l < CPU_LANES; l++)
             sums[l] = 0;
-        for (int64_t n = cell.first_image; n < cell.end_image; n++) {
-            for (int64_t p = 0; p < v->pixels; p += CPU_CHUNK) {
-                struct cpu_chunk c = cpu_chunk_at(v, n, b, p);
-                cpu_v16 sum;
-                sum_chunk(me->x + c.at, &c, v->lanes == 1, &sum);
-                for (int l = 0; l < CPU_LANES; l++)
-                    sums[l] += (double)sum[l];
-            }
+        struct cpu_walk walk = cpu_walk_start(v, &cell, b);
+        for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+            cpu_v16 sum;
+            sum_chunk(me->x + c.at, &c, v->lanes == 1, &sum);
+            for (int l = 0; l < CPU_LANES; l++)
+                sums[l] += (double)sum[l];
         }
     }
 }

@@ -15,20 +15,35 @@ struct cpu_cell cpu_grid_cell(const struct cpu_grid *grid, const struct cpu_view
     return cell;
 }
 
-struct cpu_chunk cpu_chunk_at(const struct cpu_view *v, int64_t image, int64_t block, int64_t pixel) {
-    struct cpu_chunk c = {.at = image * v->image + block * v->block + pixel * v->pixel};
-    c.n_pixels = v->pixels - pixel < CPU_CHUNK ? v->pixels - pixel : CPU_CHUNK;
+bool cpu_walk_next(struct cpu_walk *w, struct cpu_chunk *out) {
+    const struct cpu_view *v = w->view;
+    if (w->image >= w->end_image)
+        return false;
+    int64_t left = w->end_image - w->image, pixels = v->pixels - w->pixel, n_images = 1;
+    if (pixels > CPU_CHUNK)
+        pixels = CPU_CHUNK;
+    else if (w->pixel == 0)
+        n_images = CPU_CHUNK / pixels < left ? CPU_CHUNK / pixels : left;
+    *out = (struct cpu_chunk){.at = w->image * v->image + w->block * v->block + w->pixel * v->pixel,
+                              .n_images = n_images,
+                              .image_step = v->image,
+                              .n_pixels = n_images * pixels};
     if (v->lanes == 1) {
-        c.n_vectors = c.n_pixels / CPU_LANES;
-        c.tail = (int)(c.n_pixels % CPU_LANES);
-        c.step = c.width = CPU_LANES;
+        out->n_vectors = pixels / CPU_LANES;
+        out->tail = (int)(pixels % CPU_LANES);
+        out->step = out->width = CPU_LANES;
     } else {
-        int64_t left = v->padded_channels - block * v->lanes;
-        c.n_vectors = c.n_pixels;
-        c.step = v->pixel;
-        c.width = (int)(left < v->lanes ? left : v->lanes);
+        int64_t lanes = v->padded_channels - w->block * v->lanes;
+        out->n_vectors = pixels;
+        out->step = v->pixel;
+        out->width = (int)(lanes < v->lanes ? lanes : v->lanes);
     }
-    return c;
+    w->pixel += pixels;
+    if (w->pixel == v->pixels) {
+        w->pixel = 0;
+        w->image += n_images;
+    }
+    return true;
 }
 
 void cpu_per_lane(const struct cpu_view *view, const float values[CPU_LANES], int n_channels, cpu_v16 *out) {

@@ -21,13 +21,23 @@ enum {
     CPU_CHUNK = 1024
 }; /* pixels: sums are kept in single precision within a chunk, in double between chunks */
 
-/* At most CPU_CHUNK pixels of one block of one image, as vectors: n_vectors of `width` lanes, `step` floats apart,
-   then one of `tail` lanes. In plain layout all lanes are of one channel, else lane l is channel l of the block. */
+/* About CPU_CHUNK pixels of one block: a part of one image, or several whole images. Of each image, `image_step`
+   floats apart: n_vectors of `width` lanes, `step` floats apart, then one of `tail` lanes. In plain layout all lanes
+   are of one channel, else lane l is channel l of the block. */
 struct cpu_chunk {
-    int64_t at, n_vectors, step, n_pixels;
+    int64_t at, n_images, image_step, n_vectors, step;
+    int64_t n_pixels; /* of all its images */
     int width, tail;
 };
-struct cpu_chunk cpu_chunk_at(const struct cpu_view *view, int64_t image, int64_t block, int64_t pixel);
+struct cpu_walk { /* over the chunks of a block, in order */
+    const struct cpu_view *view;
+    int64_t block, image, end_image, pixel;
+};
+static inline struct cpu_walk cpu_walk_start(const struct cpu_view *view, const struct cpu_cell *cell,
+                                             int64_t block) {
+    return (struct cpu_walk){view, block, cell->first_image, cell->end_image, 0};
+}
+bool cpu_walk_next(struct cpu_walk *walk, struct cpu_chunk *out); /* false: no more */
 
 /* Channels of a block: the first, and how many there are (padding not counted). */
 static inline int64_t cpu_first_channel(const struct cpu_view *v, int64_t block) { return block * v->lanes; }

@@ -33,6 +33,14 @@ CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
     memcpy(to, from, cpu_width(width) * sizeof *to);
 }
 
+/* Bytes to integers, the other lanes 0. A loop: gcc takes a vector conversion of bytes apart, lane by lane. */
+CPU_INLINE void cpu_load_bytes(cpu_v16i *to, const uint8_t *from, int width) {
+    int32_t wide[CPU_LANES] = {0};
+    for (size_t l = 0; l < cpu_width(width); l++)
+        wide[l] = from[l];
+    memcpy(to, wide, sizeof wide);
+}
+
 /* Sum of the lanes, in a fixed tree. */
 CPU_INLINE float cpu_fold(const cpu_v16 *v) {
     float a[CPU_LANES];
