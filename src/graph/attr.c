@@ -98,8 +98,8 @@ static cvy_status check_range(const struct cvy_op *op, const struct cvy_attr *at
         return CVY_OK;
     for (int i = 0; i < (attr->type == CVY_ATTR_PAIR ? 2 : 1); i++) {
         if (!(value[i] >= attr->min && value[i] <= attr->max)) /* so written, NaN fails */
-            return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must lie between %g and %g, not be %g", op->name, attr->name,
-                            attr->min, attr->max, value[i]);
+            return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must lie between %g and %g, not be %g", op->name,
+                            attr->name, attr->min, attr->max, value[i]);
     }
     return CVY_OK;
 }
@@ -121,7 +121,8 @@ static cvy_status fail_unknown(const struct cvy_op *op, const char *name) {
         names[i] = op->attrs[i].name;
     const char *nearest = cvy_nearest(name, names, (size_t)n);
     if (nearest)
-        return CVY_FAIL(CVY_ERR_USAGE, "%s has no attribute \"%s\"; did you mean \"%s\"?", op->name, name, nearest);
+        return CVY_FAIL(CVY_ERR_USAGE, "%s has no attribute \"%s\"; did you mean \"%s\"?", op->name, name,
+                        nearest);
     struct cvy_text all = {0};
     for (int i = 0; i < n; i++)
         cvy_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
@@ -133,8 +134,10 @@ static cvy_status fail_unknown(const struct cvy_op *op, const char *name) {
 
 /* One "name=value", NUL-terminated. */
 static cvy_status parse_one(const struct cvy_op *op, char *item, void *attrs) {
-    static const char *const forms[] = {[CVY_ATTR_INT] = "a whole number", [CVY_ATTR_PAIR] = "a pair such as 3x3",
-                                        [CVY_ATTR_FLOAT] = "a number", [CVY_ATTR_BOOL] = "true or false"};
+    static const char *const forms[] = {[CVY_ATTR_INT] = "a whole number",
+                                        [CVY_ATTR_PAIR] = "a pair such as 3x3",
+                                        [CVY_ATTR_FLOAT] = "a number",
+                                        [CVY_ATTR_BOOL] = "true or false"};
     char *value_text = strchr(item, '=');
     if (!value_text)
         return CVY_FAIL(CVY_ERR_USAGE, "%s: attributes are written name=value, not \"%s\"", op->name, item);
@@ -147,7 +150,8 @@ static cvy_status parse_one(const struct cvy_op *op, char *item, void *attrs) {
 
     double value[2];
     if (!parse_value(attr->type, value_text, value))
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must be %s, not \"%s\"", op->name, item, forms[attr->type], value_text);
+        return CVY_FAIL(CVY_ERR_USAGE, "%s: %s must be %s, not \"%s\"", op->name, item, forms[attr->type],
+                        value_text);
     CVY_TRY(check_range(op, attr, value));
     store(attr, value, attrs);
     return CVY_OK;

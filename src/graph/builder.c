@@ -22,8 +22,9 @@ cvy_value cvy_input(cvy_graph *g, const char *name, int64_t channels, int64_t he
     struct cvy_desc desc = {CVY_F32, CVY_SHAPE(g->batch, channels, height, width)};
     cvy_value v = CVY_NONE;
     if (channels < 1 || height < 1 || width < 1)
-        return settle(g, CVY_FAIL(CVY_ERR_USAGE, "input \"%s\" needs channels, height and width of at least 1", name),
-                      v);
+        return settle(
+            g, CVY_FAIL(CVY_ERR_USAGE, "input \"%s\" needs channels, height and width of at least 1", name),
+            v);
     cvy_status status = cvy_graph_host_input(g, name, &desc, true, &v);
     return settle(g, status, v);
 }
@@ -74,7 +75,8 @@ static cvy_status apply(cvy_graph *g, const char *op_name, struct cvy_node_spec 
     cvy_value *made = NULL;
     CVY_TRY(find_op(op_name, &spec->op));
     if (spec->op->n_out < 1 || spec->op->flags & CVY_OP_VARIADIC)
-        return CVY_FAIL(CVY_ERR_USAGE, "operator %s belongs to no layer; it is for the library's own use", op_name);
+        return CVY_FAIL(CVY_ERR_USAGE, "operator %s belongs to no layer; it is for the library's own use",
+                        op_name);
     CVY_TRY(cvy_pool_alloc(&g->pool, spec->op->attrs_size, &attrs));
     cvy_attrs_default(spec->op, attrs);
     CVY_TRY(cvy_attrs_parse(spec->op, attributes ? attributes : "", attrs));
@@ -89,8 +91,8 @@ cvy_value cvy_apply(cvy_graph *g, const char *op, const char *name, const cvy_va
                     const char *attributes) {
     if (g->error.code != CVY_OK)
         return CVY_NONE;
-    struct cvy_node_spec spec = {.name = name, .in = inputs, .n_in = n, .phase = CVY_PHASE_FORWARD,
-                                 .stage = g->stage};
+    struct cvy_node_spec spec = {
+        .name = name, .in = inputs, .n_in = n, .phase = CVY_PHASE_FORWARD, .stage = g->stage};
     cvy_value v = CVY_NONE;
     cvy_status status = apply(g, op, &spec, attributes, &v);
     return settle(g, status, v);

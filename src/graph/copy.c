@@ -51,8 +51,14 @@ cvy_status cvy_graph_copy_node(struct cvy_graph *to, const struct cvy_graph *g, 
     CVY_TRY(CVY_ALLOC(in, (size_t)n->n_in));
     for (int i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == CVY_NONE ? CVY_NONE : map[n->in[i]];
-    struct cvy_node_spec spec = {.op = n->op, .name = n->name, .attrs = n->attrs, .in = in, .n_in = n->n_in,
-                                 .phase = n->phase, .stage = n->stage, .id = n->id};
+    struct cvy_node_spec spec = {.op = n->op,
+                                 .name = n->name,
+                                 .attrs = n->attrs,
+                                 .in = in,
+                                 .n_in = n->n_in,
+                                 .phase = n->phase,
+                                 .stage = n->stage,
+                                 .id = n->id};
     CVY_TRY_OUT(cvy_graph_add_node(to, &spec, NULL));
     struct cvy_node *copy = &to->nodes.data[to->nodes.n - 1];
     copy->bucket = n->bucket;
@@ -67,7 +73,8 @@ out:
 }
 
 /* Roots v.. up to `end`, which has not been made yet. */
-static cvy_status copy_roots_before(struct cvy_graph *to, const struct cvy_graph *g, cvy_value end, cvy_value *map) {
+static cvy_status copy_roots_before(struct cvy_graph *to, const struct cvy_graph *g, cvy_value end,
+                                    cvy_value *map) {
     for (cvy_value v = (cvy_value)to->values.n; v < end; v++)
         CVY_TRY(copy_root(to, &g->values.data[v], &map[v]));
     return CVY_OK;

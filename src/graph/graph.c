@@ -32,7 +32,8 @@ static cvy_status check_name(const char *name) {
         return CVY_FAIL(CVY_ERR_USAGE, "a tensor needs a name, and \"%s\" is none; give its layer one", name);
     for (const char *c = name; *c; c++) {
         if ((unsigned char)*c <= ' ' || *c == 127 || strchr("@,;=()[]", *c))
-            return CVY_FAIL(CVY_ERR_USAGE, "the name \"%.200s\" has a blank or one of @ , ; = ( ) [ ] in it; take it out",
+            return CVY_FAIL(CVY_ERR_USAGE,
+                            "the name \"%.200s\" has a blank or one of @ , ; = ( ) [ ] in it; take it out",
                             name);
     }
     return CVY_OK;
@@ -45,7 +46,8 @@ cvy_status cvy_graph_add_value(struct cvy_graph *g, const char *name, const stru
     if (cvy_desc_is_absent(desc))
         return CVY_FAIL(CVY_ERR_USAGE, "%.200s has no dimensions; a single number is written f32[1]", name);
     if (cvy_graph_find(g, name) != CVY_NONE)
-        return CVY_FAIL(CVY_ERR_USAGE, "the name \"%.200s\" is taken; every layer needs one of its own", name);
+        return CVY_FAIL(CVY_ERR_USAGE, "the name \"%.200s\" is taken; every layer needs one of its own",
+                        name);
     if (g->values.n >= INT32_MAX)
         return CVY_FAIL(CVY_ERR_USAGE, "too many tensors in one graph");
     char *copy;
@@ -59,12 +61,16 @@ cvy_status cvy_graph_add_value(struct cvy_graph *g, const char *name, const stru
     return CVY_OK;
 }
 
-struct cvy_value_info *cvy_graph_value(const struct cvy_graph *g, cvy_value v) { return &g->values.data[v]; }
+struct cvy_value_info *cvy_graph_value(const struct cvy_graph *g, cvy_value v) {
+    return &g->values.data[v];
+}
 
-cvy_value cvy_graph_find(const struct cvy_graph *g, const char *name) { return cvy_names_find(&g->names, name); }
+cvy_value cvy_graph_find(const struct cvy_graph *g, const char *name) {
+    return cvy_names_find(&g->names, name);
+}
 
-cvy_status cvy_graph_host_input(struct cvy_graph *g, const char *name, const struct cvy_desc *desc, bool has_batch,
-                                cvy_value *out) {
+cvy_status cvy_graph_host_input(struct cvy_graph *g, const char *name, const struct cvy_desc *desc,
+                                bool has_batch, cvy_value *out) {
     cvy_value v = cvy_graph_find(g, name);
     if (v == CVY_NONE) {
         CVY_TRY(cvy_graph_add_value(g, name, desc, CVY_VALUE_INPUT, out));

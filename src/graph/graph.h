@@ -27,22 +27,24 @@ struct cvy_init {
 struct cvy_layout; /* opaque: made and understood by one backend; NULL = plain row-major */
 
 struct cvy_value_info {
-    const char *name; /* unique in the graph; no blanks, none of @ , ; = ( ) [ ], and not "-": the text needs those */
+    const char *
+        name; /* unique in the graph; no blanks, none of @ , ; = ( ) [ ], and not "-": the text needs those */
     struct cvy_desc desc;
     enum cvy_value_kind kind;
-    int32_t node;     /* the producer, or -1 */
-    int32_t output;   /* which of its outputs */
+    int32_t node;   /* the producer, or -1 */
+    int32_t output; /* which of its outputs */
     struct cvy_init init;
     const struct cvy_layout *layout; /* set by the choose pass; owned by the backend's device */
-    bool is_private;  /* see cvy_op.private_out */
-    bool has_batch;   /* INPUT: its first dimension is the batch. Said once, where the input is made, never guessed
+    bool is_private;                 /* see cvy_op.private_out */
+    bool
+        has_batch; /* INPUT: its first dimension is the batch. Said once, where the input is made, never guessed
                          from a size: "divisor" and "rng" have none */
 };
 
 enum cvy_phase {
     CVY_PHASE_FORWARD,
     CVY_PHASE_BACKWARD,
-    CVY_PHASE_UPDATE,  /* once per step, after the reduction. The batch-norm layer adds one to the built graph:
+    CVY_PHASE_UPDATE, /* once per step, after the reduction. The batch-norm layer adds one to the built graph:
                           batch_norm_update(running_mean, running_var, num_batches_tracked, stats); its last
                           input, made in FORWARD, is then a statistic that is summed over the shards */
     CVY_PHASE_REFRESH, /* re-packs a changed weight: right after its update, and after loading */
@@ -55,19 +57,19 @@ struct cvy_node {
     int n_in, n_out;
     cvy_value *in, *out; /* CVY_NONE for an absent optional input; out[] are consecutive values */
     enum cvy_phase phase;
-    int32_t stage;    /* from cvy_stage(); -1: not said */
-    int32_t bucket;   /* UPDATE and REFRESH nodes: which bucket they wait for; -1 otherwise */
+    int32_t stage;     /* from cvy_stage(); -1: not said */
+    int32_t bucket;    /* UPDATE and REFRESH nodes: which bucket they wait for; -1 otherwise */
     int32_t algorithm; /* set by the choose pass, meaning private to the backend's kernel; 0: default */
-    uint32_t id;      /* operator id: position in the built graph; keys random numbers, survives passes */
+    uint32_t id;       /* operator id: position in the built graph; keys random numbers, survives passes */
 };
 
 /* What is summed over shards: gradients of parameters, batch statistics, loss and hits. */
 enum cvy_reduce_kind { CVY_REDUCE_GRADIENT, CVY_REDUCE_STATISTIC, CVY_REDUCE_LOSS, CVY_REDUCE_HITS };
 struct cvy_reducible {
-    cvy_value value;   /* made by a FORWARD or BACKWARD node; f32 */
-    cvy_value target;  /* the parameter, or the first buffer; CVY_NONE for loss and hits */
+    cvy_value value;  /* made by a FORWARD or BACKWARD node; f32 */
+    cvy_value target; /* the parameter, or the first buffer; CVY_NONE for loss and hits */
     enum cvy_reduce_kind kind;
-    int32_t bucket;    /* set by the bucket pass */
+    int32_t bucket; /* set by the bucket pass */
 };
 
 struct cvy_named_output {
@@ -83,9 +85,9 @@ struct cvy_graph {
     int32_t n_buckets;
     struct cvy_pool pool;
     struct cvy_names names; /* of values */
-    int32_t stage;      /* current, for the builder; -1: none said */
-    uint32_t next_id;   /* from 1 */
-    int64_t batch;      /* N of the shard that the shapes stand for */
+    int32_t stage;          /* current, for the builder; -1: none said */
+    uint32_t next_id;       /* from 1 */
+    int64_t batch;          /* N of the shard that the shapes stand for */
     struct cvy_error error; /* the builder's first */
 };
 
@@ -103,10 +105,10 @@ struct cvy_value_info *cvy_graph_value(const struct cvy_graph *g, cvy_value v);
 /* The input of that name, made on demand: "images" and "labels", which have the batch as first dimension;
    "divisor" f32[1] (images in the global batch) and "rng" i64[3] (seed, step, first image of the shard), which
    have not. CVY_ERR_USAGE when the name stands for something else. */
-cvy_status cvy_graph_host_input(struct cvy_graph *g, const char *name, const struct cvy_desc *desc, bool has_batch,
-                                cvy_value *out);
-cvy_value cvy_graph_find(const struct cvy_graph *g, const char *name);       /* CVY_NONE when absent */
-cvy_value cvy_graph_output(const struct cvy_graph *g, const char *name);     /* by output name */
+cvy_status cvy_graph_host_input(struct cvy_graph *g, const char *name, const struct cvy_desc *desc,
+                                bool has_batch, cvy_value *out);
+cvy_value cvy_graph_find(const struct cvy_graph *g, const char *name);   /* CVY_NONE when absent */
+cvy_value cvy_graph_output(const struct cvy_graph *g, const char *name); /* by output name */
 cvy_status cvy_graph_set_output(struct cvy_graph *g, const char *name, cvy_value v);
 
 /* Adds a node: copies attrs (NULL: defaults), infers shapes, makes the output values, named
@@ -132,8 +134,8 @@ cvy_status cvy_graph_add_node(struct cvy_graph *g, const struct cvy_node_spec *s
 cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out);
 
 /* For gradients: a BACKWARD node of the same layer, stage and id as `of`, called "NAME'" . */
-cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op, const void *attrs,
-                              const cvy_value *in, int n_in, cvy_value *out);
+cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op,
+                              const void *attrs, const cvy_value *in, int n_in, cvy_value *out);
 
 /* A copy of g for another shard size: inputs with has_batch get the new one as first dimension, everything else
    is inferred again. Value and node indices are the same. Layouts stay on stored values only; those of inputs

@@ -141,7 +141,8 @@ static cvy_status fail_desc(const struct cvy_value_info *made, const struct cvy_
     cvy_desc_print(&text, &made->desc);
     cvy_text_printf(&text, ", not ");
     cvy_desc_print(&text, written);
-    cvy_status status = CVY_FAIL(CVY_ERR_DATA, "%s is %s", made->name, text.data ? text.data : "something else");
+    cvy_status status =
+        CVY_FAIL(CVY_ERR_DATA, "%s is %s", made->name, text.data ? text.data : "something else");
     cvy_text_free(&text);
     return status;
 }
@@ -150,12 +151,13 @@ static cvy_status fail_desc(const struct cvy_value_info *made, const struct cvy_
 static cvy_status compare_outputs(const struct cvy_graph *g, const struct cvy_node *node,
                                   const struct node_line *line) {
     if ((size_t)node->n_out != line->out_names.n)
-        return CVY_FAIL(CVY_ERR_DATA, "%s makes %d outputs, not %zu", node->op->name, node->n_out, line->out_names.n);
+        return CVY_FAIL(CVY_ERR_DATA, "%s makes %d outputs, not %zu", node->op->name, node->n_out,
+                        line->out_names.n);
     for (int o = 0; o < node->n_out; o++) {
         const struct cvy_value_info *made = cvy_graph_value(g, node->out[o]);
         if (strcmp(made->name, line->out_names.data[o]) != 0)
-            return CVY_FAIL(CVY_ERR_DATA, "output %d of this node is called \"%.60s\", not \"%.60s\"", o, made->name,
-                            line->out_names.data[o]);
+            return CVY_FAIL(CVY_ERR_DATA, "output %d of this node is called \"%.60s\", not \"%.60s\"", o,
+                            made->name, line->out_names.data[o]);
         if (!cvy_desc_equal(&made->desc, &line->out_descs.data[o]))
             return fail_desc(made, &line->out_descs.data[o]);
     }
@@ -169,8 +171,8 @@ static cvy_status parse_node(struct cvy_graph *g, struct cvy_scan *scan) {
     CVY_TRY_OUT(parse_call(g, scan, &line));
     CVY_TRY_OUT(parse_notes(scan, &line));
     if (!line.spec.name)
-        CVY_TRY_OUT(cvy_layer_imply(line.spec.op, line.out_names.n > 0 ? line.out_names.data[0] : NULL, &g->pool,
-                                    &line.spec.name));
+        CVY_TRY_OUT(cvy_layer_imply(line.spec.op, line.out_names.n > 0 ? line.out_names.data[0] : NULL,
+                                    &g->pool, &line.spec.name));
     line.spec.attrs = line.attrs;
     line.spec.in = line.in.data;
     line.spec.n_in = (int)line.in.n;

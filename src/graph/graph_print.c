@@ -8,14 +8,21 @@ const char *const cvy_value_kind_names[] = {
     [CVY_VALUE_STATE] = "state", [CVY_VALUE_HYPER] = "hyper", [CVY_VALUE_RESULT] = "result",
 };
 const char *const cvy_init_names[] = {
-    [CVY_INIT_ZERO] = "zero", [CVY_INIT_ONE] = "one", [CVY_INIT_UNIFORM] = "uniform", [CVY_INIT_NORMAL] = "normal",
+    [CVY_INIT_ZERO] = "zero",
+    [CVY_INIT_ONE] = "one",
+    [CVY_INIT_UNIFORM] = "uniform",
+    [CVY_INIT_NORMAL] = "normal",
 };
 const char *const cvy_phase_names[] = {
-    [CVY_PHASE_FORWARD] = "forward", [CVY_PHASE_BACKWARD] = "backward", [CVY_PHASE_UPDATE] = "update",
+    [CVY_PHASE_FORWARD] = "forward",
+    [CVY_PHASE_BACKWARD] = "backward",
+    [CVY_PHASE_UPDATE] = "update",
     [CVY_PHASE_REFRESH] = "refresh",
 };
 const char *const cvy_reduce_names[] = {
-    [CVY_REDUCE_GRADIENT] = "gradient", [CVY_REDUCE_STATISTIC] = "statistic", [CVY_REDUCE_LOSS] = "loss",
+    [CVY_REDUCE_GRADIENT] = "gradient",
+    [CVY_REDUCE_STATISTIC] = "statistic",
+    [CVY_REDUCE_LOSS] = "loss",
     [CVY_REDUCE_HITS] = "hits",
 };
 

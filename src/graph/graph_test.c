@@ -7,7 +7,8 @@
 
 #include "cvy_test.h"
 
-static cvy_value root(struct cvy_graph *g, enum cvy_value_kind kind, const char *name, const char *desc_text) {
+static cvy_value root(struct cvy_graph *g, enum cvy_value_kind kind, const char *name,
+                      const char *desc_text) {
     struct cvy_desc desc;
     cvy_value v;
     assert_ok(cvy_desc_parse(desc_text, &desc));
@@ -118,7 +119,8 @@ static void test_wrong_nodes(void **state) {
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cvy_graph *g = small_graph();
-        assert_int_equal(cvy_apply(g, wrong[i].op, "l", wrong[i].in, wrong[i].n_in, wrong[i].attributes), CVY_NONE);
+        assert_int_equal(cvy_apply(g, wrong[i].op, "l", wrong[i].in, wrong[i].n_in, wrong[i].attributes),
+                         CVY_NONE);
         assert_fails(cvy_graph_status(g), CVY_ERR_USAGE, wrong[i].message);
         cvy_graph_free(g);
     }
@@ -147,13 +149,17 @@ static void test_several_outputs(void **state) {
 
 /* An optimiser over two parameters; returns its node. */
 static const struct cvy_node *add_update(struct cvy_graph *g) {
-    cvy_value in[] = {root(g, CVY_VALUE_HYPER, "hyper", "f32[2]"),
-                      root(g, CVY_VALUE_PARAM, "a", "f32[3]"),     root(g, CVY_VALUE_BUFFER, "a.grad", "f32[3]"),
-                      root(g, CVY_VALUE_STATE, "a.momentum", "f32[3]"), root(g, CVY_VALUE_PARAM, "b", "f32[4,5]"),
-                      root(g, CVY_VALUE_BUFFER, "b.grad", "f32[4,5]"),
-                      root(g, CVY_VALUE_STATE, "b.momentum", "f32[4,5]")};
-    struct cvy_node_spec spec = {.op = cvy_op_find("sgd"), .name = "sgd.0", .in = in, .n_in = 7,
-                                 .phase = CVY_PHASE_UPDATE, .stage = -1};
+    cvy_value in[] = {
+        root(g, CVY_VALUE_HYPER, "hyper", "f32[2]"),       root(g, CVY_VALUE_PARAM, "a", "f32[3]"),
+        root(g, CVY_VALUE_BUFFER, "a.grad", "f32[3]"),     root(g, CVY_VALUE_STATE, "a.momentum", "f32[3]"),
+        root(g, CVY_VALUE_PARAM, "b", "f32[4,5]"),         root(g, CVY_VALUE_BUFFER, "b.grad", "f32[4,5]"),
+        root(g, CVY_VALUE_STATE, "b.momentum", "f32[4,5]")};
+    struct cvy_node_spec spec = {.op = cvy_op_find("sgd"),
+                                 .name = "sgd.0",
+                                 .in = in,
+                                 .n_in = 7,
+                                 .phase = CVY_PHASE_UPDATE,
+                                 .stage = -1};
     assert_ok(cvy_graph_add_node(g, &spec, NULL));
     return &g->nodes.data[g->nodes.n - 1];
 }
@@ -167,7 +173,8 @@ static void test_update(void **state) {
     assert_int_equal(node->out[3], cvy_graph_find(g, "b.momentum+"));
     assert_true(cvy_shape_equal(&cvy_graph_value(g, node->out[2])->desc.shape, &CVY_SHAPE(4, 5)));
     assert_ok(cvy_graph_verify(g));
-    struct cvy_node_spec late = {.op = cvy_op_find("relu"), .in = &node->in[1], .n_in = 1, .phase = CVY_PHASE_UPDATE};
+    struct cvy_node_spec late = {
+        .op = cvy_op_find("relu"), .in = &node->in[1], .n_in = 1, .phase = CVY_PHASE_UPDATE};
     assert_ok(cvy_graph_add_node(g, &late, NULL));
     assert_fails(cvy_graph_verify(g), CVY_ERR_FAILED, "whose memory holds a+");
     cvy_graph_free(g);
@@ -233,16 +240,26 @@ static void break_producer(struct cvy_graph *g) { g->values.data[cvy_graph_find(
 static void break_root(struct cvy_graph *g) { g->values.data[0].node = 0; }
 static void break_order(struct cvy_graph *g) { g->nodes.data[0].in[0] = cvy_graph_find(g, "add"); }
 static void break_phase(struct cvy_graph *g) { g->nodes.data[0].phase = CVY_PHASE_BACKWARD; }
-static void break_shape(struct cvy_graph *g) { g->values.data[cvy_graph_find(g, "relu")].desc.shape.dim[1] = 5; }
-static void break_type(struct cvy_graph *g) { g->values.data[cvy_graph_find(g, "relu")].desc.dtype = CVY_F64; }
+static void break_shape(struct cvy_graph *g) {
+    g->values.data[cvy_graph_find(g, "relu")].desc.shape.dim[1] = 5;
+}
+static void break_type(struct cvy_graph *g) {
+    g->values.data[cvy_graph_find(g, "relu")].desc.dtype = CVY_F64;
+}
 static void break_bucket(struct cvy_graph *g) { g->nodes.data[0].bucket = 0; }
 static void break_output(struct cvy_graph *g) { g->outputs.data[0].value = 99; }
 static void break_batch(struct cvy_graph *g) { g->batch = 3; }
-static void break_attrs(struct cvy_graph *g) { memset(g->nodes.data[0].attrs, 0, g->nodes.data[0].op->attrs_size); }
+static void break_attrs(struct cvy_graph *g) {
+    memset(g->nodes.data[0].attrs, 0, g->nodes.data[0].op->attrs_size);
+}
 static void break_input(struct cvy_graph *g) { g->nodes.data[1].in[0] = 99; }
 static void break_name(struct cvy_graph *g) { g->values.data[1].name = "relu"; }
-static void add_sum(struct cvy_graph *g, struct cvy_reducible r) { assert_ok(cvy_vec_push(&g->reducibles, r)); }
-static void break_sum_value(struct cvy_graph *g) { add_sum(g, (struct cvy_reducible){0, CVY_NONE, CVY_REDUCE_LOSS, -1}); }
+static void add_sum(struct cvy_graph *g, struct cvy_reducible r) {
+    assert_ok(cvy_vec_push(&g->reducibles, r));
+}
+static void break_sum_value(struct cvy_graph *g) {
+    add_sum(g, (struct cvy_reducible){0, CVY_NONE, CVY_REDUCE_LOSS, -1});
+}
 static void break_sum_bucket(struct cvy_graph *g) {
     add_sum(g, (struct cvy_reducible){cvy_graph_find(g, "add"), CVY_NONE, CVY_REDUCE_LOSS, 0});
 }
@@ -250,8 +267,8 @@ static void break_sum_target(struct cvy_graph *g) {
     add_sum(g, (struct cvy_reducible){cvy_graph_find(g, "add"), CVY_NONE, CVY_REDUCE_GRADIENT, -1});
 }
 static void break_sum_shape(struct cvy_graph *g) {
-    add_sum(g, (struct cvy_reducible){cvy_graph_find(g, "add"), cvy_graph_find(g, "conv.weight"), CVY_REDUCE_GRADIENT,
-                                      -1});
+    add_sum(g, (struct cvy_reducible){cvy_graph_find(g, "add"), cvy_graph_find(g, "conv.weight"),
+                                      CVY_REDUCE_GRADIENT, -1});
 }
 
 static void test_verifier(void **state) {
@@ -260,32 +277,41 @@ static void test_verifier(void **state) {
         void (*apply)(struct cvy_graph *g);
         const char *message;
     } breaks[] = {
-        {break_producer, "not what its producer"}, {break_root, "is a root but has a producer"},
-        {break_order, "before it is made"},        {break_phase, "made in a later phase"},
-        {break_shape, "shape"},                    {break_type, "has not the shape"},
-        {break_bucket, "waits for bucket 0 of 0"}, {break_output, "output y is no value"},
-        {break_batch, "should be an input with 3"}, {break_attrs, "must lie between"},
-        {break_input, "does not exist"},           {break_name, "does not lead to its value"},
-        {break_sum_value, "not made in a shard"},  {break_sum_bucket, "lies in bucket 0 of 0"},
-        {break_sum_target, "for no target"},       {break_sum_shape, "not shaped as a gradient"},
+        {break_producer, "not what its producer"},
+        {break_root, "is a root but has a producer"},
+        {break_order, "before it is made"},
+        {break_phase, "made in a later phase"},
+        {break_shape, "shape"},
+        {break_type, "has not the shape"},
+        {break_bucket, "waits for bucket 0 of 0"},
+        {break_output, "output y is no value"},
+        {break_batch, "should be an input with 3"},
+        {break_attrs, "must lie between"},
+        {break_input, "does not exist"},
+        {break_name, "does not lead to its value"},
+        {break_sum_value, "not made in a shard"},
+        {break_sum_bucket, "lies in bucket 0 of 0"},
+        {break_sum_target, "for no target"},
+        {break_sum_shape, "not shaped as a gradient"},
     };
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
         struct cvy_graph *g = small_graph();
         breaks[i].apply(g);
         cvy_status status = cvy_graph_verify(g);
         if (status == CVY_OK || !strstr(cvy_error(), breaks[i].message))
-            fail_msg("break %zu: status %d, '%s' without '%s'", i, (int)status, cvy_error(), breaks[i].message);
+            fail_msg("break %zu: status %d, '%s' without '%s'", i, (int)status, cvy_error(),
+                     breaks[i].message);
         cvy_graph_free(g);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_host_inputs),    cmocka_unit_test(test_first_error_sticks),
-        cmocka_unit_test(test_wrong_nodes),    cmocka_unit_test(test_several_outputs),
-        cmocka_unit_test(test_update),         cmocka_unit_test(test_gradient_nodes),
-        cmocka_unit_test(test_rebatch),        cmocka_unit_test(test_copy_pieces),
+        cmocka_unit_test(test_build),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_host_inputs), cmocka_unit_test(test_first_error_sticks),
+        cmocka_unit_test(test_wrong_nodes), cmocka_unit_test(test_several_outputs),
+        cmocka_unit_test(test_update),      cmocka_unit_test(test_gradient_nodes),
+        cmocka_unit_test(test_rebatch),     cmocka_unit_test(test_copy_pieces),
         cmocka_unit_test(test_verifier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

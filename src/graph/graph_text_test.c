@@ -63,14 +63,20 @@ static struct cvy_graph *golden_graph(void) {
     cvy_value momentum = root(g, CVY_VALUE_STATE, "conv.momentum", kernel, none);
     struct cvy_node conv = g->nodes.data[0];
     conv.stage = -1;
-    assert_ok(cvy_graph_add_grad(g, &conv, "conv2d_backward_weights", conv.attrs, (cvy_value[]){c, x}, 2, &gradient));
+    assert_ok(cvy_graph_add_grad(g, &conv, "conv2d_backward_weights", conv.attrs, (cvy_value[]){c, x}, 2,
+                                 &gradient));
     const struct cvy_op *sgd = cvy_op_find("sgd");
     char attrs[256];
     assert_true(sgd->attrs_size <= sizeof attrs);
     cvy_attrs_default(sgd, attrs);
     assert_ok(cvy_attrs_parse(sgd, "momentum=0.9", attrs));
-    struct cvy_node_spec spec = {.op = sgd, .name = "sgd.0", .attrs = attrs, .n_in = 4, .phase = CVY_PHASE_UPDATE,
-                                 .in = (cvy_value[]){hyper, w, gradient, momentum}, .stage = -1};
+    struct cvy_node_spec spec = {.op = sgd,
+                                 .name = "sgd.0",
+                                 .attrs = attrs,
+                                 .n_in = 4,
+                                 .phase = CVY_PHASE_UPDATE,
+                                 .in = (cvy_value[]){hyper, w, gradient, momentum},
+                                 .stage = -1};
     assert_ok(cvy_graph_add_node(g, &spec, NULL));
     g->nodes.data[g->nodes.n - 1].bucket = 0;
     g->n_buckets = 1;
@@ -161,8 +167,8 @@ static cvy_value add_random_layer(struct cvy_graph *g, struct cvy_rng *rng, cons
     case 1:
         return cvy_apply(g, "add", name, (cvy_value[]){x, y}, 2, NULL);
     case 2:
-        snprintf(attributes, sizeof attributes, "kernel=%dx%d stride=1 padding=%dx%d ceil_mode=%s", (int)k, (int)k,
-                 (int)k / 2, (int)k / 2, cvy_rng_below(rng, 2) ? "true" : "false");
+        snprintf(attributes, sizeof attributes, "kernel=%dx%d stride=1 padding=%dx%d ceil_mode=%s", (int)k,
+                 (int)k, (int)k / 2, (int)k / 2, cvy_rng_below(rng, 2) ? "true" : "false");
         return cvy_apply(g, "max_pool", name, &x, 1, attributes);
     default:
         snprintf(attributes, sizeof attributes, "%s.weight", name);
@@ -279,8 +285,8 @@ static void test_refuses(void **state) {
         struct cvy_graph *g = NULL;
         char *text = altered(wrong[i].from, wrong[i].to);
         if (cvy_graph_parse(text, &g) == CVY_OK || !strstr(cvy_error(), wrong[i].message))
-            fail_msg("'%s' for '%s': '%s' without '%s'", wrong[i].to, wrong[i].from, g ? "taken" : cvy_error(),
-                     wrong[i].message);
+            fail_msg("'%s' for '%s': '%s' without '%s'", wrong[i].to, wrong[i].from,
+                     g ? "taken" : cvy_error(), wrong[i].message);
         assert_null(g);
         free(text);
     }
@@ -302,8 +308,12 @@ static void test_white_space(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),  cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_keywords_as_names),
-        cmocka_unit_test(test_layouts), cmocka_unit_test(test_refuses),       cmocka_unit_test(test_white_space),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_keywords_as_names),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_white_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ struct cvy_names {
     struct cvy_name_slot {
         const char *name; /* NULL: free */
         int32_t number;
-    } *slots;
+    } * slots;
     size_t n, cap; /* cap is a power of 2, or 0 */
 };
 

@@ -8,8 +8,8 @@
 static cvy_status check_inputs(const struct cvy_graph *g, const struct cvy_node_spec *spec) {
     const struct cvy_op *op = spec->op;
     if (cvy_op_groups(op, spec->n_in) < 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: operator %s takes %d to %d inputs%s, not %d", spec->name, op->name,
-                        op->n_lead_in + op->n_in_min, op->n_lead_in + op->n_in,
+        return CVY_FAIL(CVY_ERR_USAGE, "%s: operator %s takes %d to %d inputs%s, not %d", spec->name,
+                        op->name, op->n_lead_in + op->n_in_min, op->n_lead_in + op->n_in,
                         op->flags & CVY_OP_VARIADIC ? " or more groups of them" : "", spec->n_in);
     for (int i = 0; i < spec->n_in; i++) {
         cvy_value v = spec->in[i];
@@ -37,8 +37,8 @@ cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *nod
 }
 
 /* The name of output o of a node whose layer is called `layer`. */
-static void print_output_name(const struct cvy_graph *g, const struct cvy_node *node, const char *layer, int o,
-                              struct cvy_text *out) {
+static void print_output_name(const struct cvy_graph *g, const struct cvy_node *node, const char *layer,
+                              int o, struct cvy_text *out) {
     const struct cvy_op *op = node->op;
     int aliased = op->flags & CVY_OP_UPDATE ? cvy_op_aliased_input(op, o) : -1;
     if (aliased >= 0 && node->in[aliased] != CVY_NONE) {
@@ -54,7 +54,8 @@ static void print_output_name(const struct cvy_graph *g, const struct cvy_node *
 
 /* Whether no output of a node called `layer` would take a name that is there. An update's outputs are named
    after its inputs, whatever the layer: a clash there is an error of its own. */
-static cvy_status is_free(const struct cvy_graph *g, const struct cvy_node *node, const char *layer, bool *out) {
+static cvy_status is_free(const struct cvy_graph *g, const struct cvy_node *node, const char *layer,
+                          bool *out) {
     struct cvy_text name = {0};
     *out = true;
     for (int o = 0; o < node->n_out && *out && !(node->op->flags & CVY_OP_UPDATE); o++) {
@@ -110,8 +111,13 @@ out:
 static cvy_status make_node(struct cvy_graph *g, const struct cvy_node_spec *spec, struct cvy_node *node) {
     const struct cvy_op *op = spec->op;
     int n_in = op->flags & CVY_OP_VARIADIC ? spec->n_in : op->n_in;
-    *node = (struct cvy_node){.op = op, .name = spec->name, .n_in = n_in, .phase = spec->phase,
-                              .stage = spec->stage, .bucket = -1, .id = spec->id};
+    *node = (struct cvy_node){.op = op,
+                              .name = spec->name,
+                              .n_in = n_in,
+                              .phase = spec->phase,
+                              .stage = spec->stage,
+                              .bucket = -1,
+                              .id = spec->id};
     node->n_out = cvy_op_groups(op, spec->n_in) * op->n_out;
     CVY_TRY(cvy_pool_alloc(&g->pool, (size_t)n_in * sizeof *node->in, (void **)&node->in));
     for (int i = 0; i < n_in; i++)
@@ -149,13 +155,18 @@ out:
     return status;
 }
 
-cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op, const void *attrs,
-                              const cvy_value *in, int n_in, cvy_value *out) {
-    struct cvy_node_spec spec = {.op = cvy_op_find(op), .attrs = attrs, .in = in, .n_in = n_in,
-                                 .phase = CVY_PHASE_BACKWARD, .stage = of->stage, .id = of->id};
+cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op,
+                              const void *attrs, const cvy_value *in, int n_in, cvy_value *out) {
+    struct cvy_node_spec spec = {.op = cvy_op_find(op),
+                                 .attrs = attrs,
+                                 .in = in,
+                                 .n_in = n_in,
+                                 .phase = CVY_PHASE_BACKWARD,
+                                 .stage = of->stage,
+                                 .id = of->id};
     if (!spec.op)
-        return CVY_FAIL(CVY_ERR_FAILED, "the gradient of %s needs operator %s, which this build lacks", of->op->name,
-                        op);
+        return CVY_FAIL(CVY_ERR_FAILED, "the gradient of %s needs operator %s, which this build lacks",
+                        of->op->name, op);
     char *name;
     CVY_TRY(cvy_pool_printf(&g->pool, &name, "%s'", of->name));
     spec.name = name;

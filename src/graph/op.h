@@ -17,9 +17,9 @@ enum cvy_attr_type { CVY_ATTR_INT, CVY_ATTR_PAIR, CVY_ATTR_FLOAT, CVY_ATTR_BOOL 
 struct cvy_attr {
     const char *name;
     enum cvy_attr_type type;
-    size_t offset;         /* in the operator's attribute struct */
-    double initial;        /* the default, for a pair both */
-    double min, max;       /* inclusive */
+    size_t offset;   /* in the operator's attribute struct */
+    double initial;  /* the default, for a pair both */
+    double min, max; /* inclusive */
     const char *help;
 };
 
@@ -65,9 +65,9 @@ struct cvy_cost {
 /* ---- conformance cases: what `convoy check` and the tests run on every backend ------------------ */
 
 struct cvy_case {
-    const char *attrs;     /* as text */
-    const char *inputs;    /* "f32[2,3,8,8] f32[4,3,3,3] -": one per input, "-" = absent */
-    double tolerance;      /* on ||a-b||/||b||, fp32 kernels against the reference; 0: the default 1e-5 */
+    const char *attrs;  /* as text */
+    const char *inputs; /* "f32[2,3,8,8] f32[4,3,3,3] -": one per input, "-" = absent */
+    double tolerance;   /* on ||a-b||/||b||, fp32 kernels against the reference; 0: the default 1e-5 */
     /* How inputs are drawn: NULL = normal(0,1) for floats, 0 for integers. Else fills input i. */
     void (*fill)(int i, const struct cvy_desc *desc, uint64_t seed, double *values);
 };
@@ -80,13 +80,13 @@ struct cvy_alias {
 };
 
 enum cvy_op_flags {
-    CVY_OP_VARIADIC = 1,    /* inputs come in groups of n_in, after n_lead_in single ones; outputs likewise in
+    CVY_OP_VARIADIC = 1,   /* inputs come in groups of n_in, after n_lead_in single ones; outputs likewise in
                                groups of n_out: optimisers over a bucket */
-    CVY_OP_UPDATE = 2,      /* outputs MUST alias the inputs listed in `aliases` (new value of a stored one) */
-    CVY_OP_OPTIMIZER = 4,   /* offered by --opt; see src/ops/sgd.c for the order of inputs */
-    CVY_OP_COLLECTIVE = 8,  /* run by the transport, not by a backend's kernel */
-    CVY_OP_RANDOM = 16,     /* last input is the i64[3] tensor {seed, step, first image of the shard} */
-    CVY_OP_VIEW = 32,       /* output 0 is input 0's bytes in plain layout (flatten): no kernel runs */
+    CVY_OP_UPDATE = 2,     /* outputs MUST alias the inputs listed in `aliases` (new value of a stored one) */
+    CVY_OP_OPTIMIZER = 4,  /* offered by --opt; see src/ops/sgd.c for the order of inputs */
+    CVY_OP_COLLECTIVE = 8, /* run by the transport, not by a backend's kernel */
+    CVY_OP_RANDOM = 16,    /* last input is the i64[3] tensor {seed, step, first image of the shard} */
+    CVY_OP_VIEW = 32,      /* output 0 is input 0's bytes in plain layout (flatten): no kernel runs */
 };
 
 struct cvy_op {
@@ -96,12 +96,12 @@ struct cvy_op {
     const struct cvy_attr *attrs;
     int n_attrs;
 
-    int n_lead_in;             /* only with CVY_OP_VARIADIC */
-    int n_in, n_in_min;        /* inputs n_in_min.. are optional */
+    int n_lead_in;      /* only with CVY_OP_VARIADIC */
+    int n_in, n_in_min; /* inputs n_in_min.. are optional */
     int n_out;
-    const char *const *in_names;   /* n_lead_in + n_in */
-    const char *const *out_names;  /* n_out */
-    uint32_t private_out;      /* bit i: output i is for this operator's own gradient; a backend may give it any
+    const char *const *in_names;  /* n_lead_in + n_in */
+    const char *const *out_names; /* n_out */
+    uint32_t private_out; /* bit i: output i is for this operator's own gradient; a backend may give it any
                                   form (a mask, an index), tests do not compare it */
     uint32_t flags;
     const struct cvy_alias *aliases;
@@ -121,14 +121,19 @@ struct cvy_op {
     /* The oracle: plain loops. Must write every element of every output, private ones too. */
     void (*reference)(const struct cvy_reference *call);
 
-    void (*cost)(const struct cvy_infer *call, struct cvy_cost *out); /* NULL: flops 0, bytes = all operands */
+    void (*cost)(const struct cvy_infer *call,
+                 struct cvy_cost *out); /* NULL: flops 0, bytes = all operands */
+
+    /* What a user should know about this call, as the end of a line that begins with the layer's name; appends
+       nothing when all is usual. NULL: never anything. */
+    void (*remark)(const struct cvy_infer *call, struct cvy_text *out);
 
     const struct cvy_case *cases;
     int n_cases;
 };
 
 /* The table of src/ops/ops.def. */
-const struct cvy_op *cvy_op_find(const char *name);   /* NULL when there is none */
+const struct cvy_op *cvy_op_find(const char *name); /* NULL when there is none */
 const struct cvy_op *const *cvy_op_table(size_t *n);
 
 /* How many groups of inputs n_in inputs make: 1 unless variadic; -1 when the operator cannot take so many.

@@ -57,7 +57,8 @@ static void test_attributes(void **state) {
     assert_ok(cvy_attrs_parse(&op, "", &attrs));
     assert_ok(cvy_attrs_parse(&op, " ceil_mode=true  kernel=3x5 eps=0.1 ", &attrs));
     assert_prints(&attrs, "kernel=3x5 eps=0.1 ceil_mode=true");
-    assert_ok(cvy_attrs_parse(&op, "kernel=7 groups=1000000000 ceil_mode=false eps=0.3333333333333333", &attrs));
+    assert_ok(
+        cvy_attrs_parse(&op, "kernel=7 groups=1000000000 ceil_mode=false eps=0.3333333333333333", &attrs));
     assert_prints(&attrs, "kernel=7x7 groups=1000000000 eps=0.3333333333333333");
     cvy_attrs_default(&op, &again);
     assert_false(cvy_attrs_equal(&op, &attrs, &again));
@@ -89,7 +90,8 @@ static void test_wrong_attributes(void **state) {
 
 static void test_numbers_print_exactly(void **state) {
     (void)state;
-    static const double numbers[] = {0, 1, -1.5, 0.1, 1.0 / 3, 5e-4, 1e-300, 123456789, 0x1.fffffffffffffp+1023};
+    static const double numbers[] = {
+        0, 1, -1.5, 0.1, 1.0 / 3, 5e-4, 1e-300, 123456789, 0x1.fffffffffffffp+1023};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct cvy_text text = {0};
         double back;
@@ -121,7 +123,8 @@ static void test_groups(void **state) {
 static void test_infer(void **state) {
     (void)state;
     struct cvy_desc in[7] = {0}, out[4];
-    static const char *const texts[] = {"f32[2]", "f32[3]", "f32[3]", "f32[3]", "f32[4,5]", "f32[4,5]", "f32[4,5]"};
+    static const char *const texts[] = {"f32[2]",   "f32[3]",   "f32[3]",  "f32[3]",
+                                        "f32[4,5]", "f32[4,5]", "f32[4,5]"};
     for (int i = 0; i < 7; i++)
         assert_ok(cvy_desc_parse(texts[i], &in[i]));
     assert_ok(cvy_op_infer(&op, NULL, 7, in, out));
@@ -140,9 +143,12 @@ static void test_default_cost(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attributes), cmocka_unit_test(test_wrong_attributes),
-        cmocka_unit_test(test_numbers_print_exactly), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_infer), cmocka_unit_test(test_default_cost),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_wrong_attributes),
+        cmocka_unit_test(test_numbers_print_exactly),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_infer),
+        cmocka_unit_test(test_default_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,8 @@ cvy_status cvy_scan_int(struct cvy_scan *scan, int64_t min, int64_t max, int64_t
     if (!cvy_parse_i64(scan->at, &value))
         return fail_expected(scan, "a whole number");
     if (value < min || value > max)
-        return CVY_FAIL(CVY_ERR_DATA, "%s must lie between %lld and %lld", scan->at, (long long)min, (long long)max);
+        return CVY_FAIL(CVY_ERR_DATA, "%s must lie between %lld and %lld", scan->at, (long long)min,
+                        (long long)max);
     cvy_scan_word(scan);
     *out = value;
     return CVY_OK;

@@ -55,10 +55,12 @@ cvy_status cvy_desc_check(const struct cvy_desc *desc) {
     int64_t n_bytes = (int64_t)cvy_dtype_size(desc->dtype);
     for (int i = 0; i < shape->n; i++) {
         if (shape->dim[i] < 0)
-            return CVY_FAIL(CVY_ERR_DATA, "dimension %d of a shape is negative: %lld", i, (long long)shape->dim[i]);
+            return CVY_FAIL(CVY_ERR_DATA, "dimension %d of a shape is negative: %lld", i,
+                            (long long)shape->dim[i]);
         /* a zero does not excuse the other dimensions: [0,huge,huge] would overflow on the way */
         if (__builtin_mul_overflow(n_bytes, shape->dim[i] > 1 ? shape->dim[i] : 1, &n_bytes))
-            return CVY_FAIL(CVY_ERR_DATA, "a shape is too large: its size in bytes overflows at dimension %d", i);
+            return CVY_FAIL(CVY_ERR_DATA, "a shape is too large: its size in bytes overflows at dimension %d",
+                            i);
     }
     return CVY_OK;
 }
@@ -101,7 +103,8 @@ cvy_status cvy_desc_parse(const char *text, struct cvy_desc *out) {
     if (text[length] == '[' && length < sizeof type)
         memcpy(type, text, length);
     if (!cvy_dtype_parse(type, &desc.dtype) || !parse_dims(text + length + 1, &desc.shape))
-        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" is no tensor description; one looks like f32[32,3,8,8]", text);
+        return CVY_FAIL(CVY_ERR_DATA, "\"%.60s\" is no tensor description; one looks like f32[32,3,8,8]",
+                        text);
     CVY_TRY(cvy_desc_check(&desc));
     *out = desc;
     return CVY_OK;

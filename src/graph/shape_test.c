@@ -55,10 +55,26 @@ static void test_absent(void **state) {
 
 static void test_refuses(void **state) {
     (void)state;
-    static const char *const texts[] = {"", "f32", "f32[", "f32[]]", "f32[1", "f32[1,]", "f32[,1]", "f32[1]x", "f32[x]",
-                                        "[1]", "f33[1]", "f32[1,2,3,4,5,6,7]", "f32[-1]", "f32[99999999999999999999]",
-                                        "f32[4294967296,4294967296]", "f64[1152921504606846976]", "f32[ 1]",
-                                        "f32[1][2]", "bf16extra[1]", "f32[1,2,3,4,5,6,"};
+    static const char *const texts[] = {"",
+                                        "f32",
+                                        "f32[",
+                                        "f32[]]",
+                                        "f32[1",
+                                        "f32[1,]",
+                                        "f32[,1]",
+                                        "f32[1]x",
+                                        "f32[x]",
+                                        "[1]",
+                                        "f33[1]",
+                                        "f32[1,2,3,4,5,6,7]",
+                                        "f32[-1]",
+                                        "f32[99999999999999999999]",
+                                        "f32[4294967296,4294967296]",
+                                        "f64[1152921504606846976]",
+                                        "f32[ 1]",
+                                        "f32[1][2]",
+                                        "bf16extra[1]",
+                                        "f32[1,2,3,4,5,6,"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct cvy_desc desc = {CVY_U8, CVY_SHAPE(7)};
         if (cvy_desc_parse(texts[i], &desc) != CVY_ERR_DATA)

@@ -128,11 +128,13 @@ static cvy_status verify_reducible(const struct cvy_graph *g, const struct cvy_r
         return BROKEN("%s lies in bucket %d of %d", value->name, r->bucket, g->n_buckets);
     bool needs_target = r->kind == CVY_REDUCE_GRADIENT || r->kind == CVY_REDUCE_STATISTIC;
     if (needs_target != is_value(g, r->target))
-        return BROKEN("%s is summed over shards for %s target", value->name, needs_target ? "no" : "a needless");
-    if (r->kind == CVY_REDUCE_GRADIENT && (cvy_graph_value(g, r->target)->kind != CVY_VALUE_PARAM ||
-                                           !cvy_shape_equal(&cvy_graph_value(g, r->target)->desc.shape,
-                                                            &value->desc.shape)))
-        return BROKEN("%s is not shaped as a gradient of %s", value->name, cvy_graph_value(g, r->target)->name);
+        return BROKEN("%s is summed over shards for %s target", value->name,
+                      needs_target ? "no" : "a needless");
+    if (r->kind == CVY_REDUCE_GRADIENT &&
+        (cvy_graph_value(g, r->target)->kind != CVY_VALUE_PARAM ||
+         !cvy_shape_equal(&cvy_graph_value(g, r->target)->desc.shape, &value->desc.shape)))
+        return BROKEN("%s is not shaped as a gradient of %s", value->name,
+                      cvy_graph_value(g, r->target)->name);
     return CVY_OK;
 }
 

@@ -5,17 +5,21 @@
 
 /* All int32_t, -1 where not used. */
 static const struct cvy_field fields[] = {
-    {"stage", offsetof(struct cvy_instr, stage)}, {"part", offsetof(struct cvy_instr, part)},
-    {"shard", offsetof(struct cvy_instr, shard)}, {"slot", offsetof(struct cvy_instr, slot)},
-    {"sum", offsetof(struct cvy_instr, sum)},     {"from", offsetof(struct cvy_instr, from)},
+    {"stage", offsetof(struct cvy_instr, stage)},   {"part", offsetof(struct cvy_instr, part)},
+    {"shard", offsetof(struct cvy_instr, shard)},   {"slot", offsetof(struct cvy_instr, slot)},
+    {"sum", offsetof(struct cvy_instr, sum)},       {"from", offsetof(struct cvy_instr, from)},
     {"bucket", offsetof(struct cvy_instr, bucket)},
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
-static int32_t *field(struct cvy_instr *instr, int k) { return (int32_t *)((char *)instr + fields[k].offset); }
+static int32_t *field(struct cvy_instr *instr, int k) {
+    return (int32_t *)((char *)instr + fields[k].offset);
+}
 
 /* Of a run, by phase. */
-static const char letters[] = {[CVY_PHASE_FORWARD] = 'F', [CVY_PHASE_BACKWARD] = 'B', [CVY_PHASE_UPDATE] = 'U',
+static const char letters[] = {[CVY_PHASE_FORWARD] = 'F',
+                               [CVY_PHASE_BACKWARD] = 'B',
+                               [CVY_PHASE_UPDATE] = 'U',
                                [CVY_PHASE_REFRESH] = 'R'};
 
 /* "F0", "B0.1": letter of the phase, stage, part; a forward part 0 goes without saying. */
@@ -114,4 +118,3 @@ cvy_status cvy_instr_parse(struct cvy_scan *scan, struct cvy_instr *out) {
     *out = instr;
     return CVY_OK;
 }
-

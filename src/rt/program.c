@@ -47,10 +47,12 @@ size_t cvy_program_bytes(const struct cvy_program *program) {
 
 const char *cvy_instr_name(enum cvy_instr_kind kind) {
     static const char *const names[CVY_N_INSTR] = {
-        [CVY_I_LOAD] = "load",           [CVY_I_RUN] = "run",         [CVY_I_ZERO] = "zero",
-        [CVY_I_ADD] = "add",             [CVY_I_REDUCE] = "reduce",   [CVY_I_WAIT] = "wait",
-        [CVY_I_CHECK] = "check",         [CVY_I_UPDATE] = "update",   [CVY_I_RESULT] = "result",
-        [CVY_I_BROADCAST] = "broadcast", [CVY_I_REFRESH] = "refresh",
+        [CVY_I_LOAD] = "load",       [CVY_I_RUN] = "run",
+        [CVY_I_ZERO] = "zero",       [CVY_I_ADD] = "add",
+        [CVY_I_REDUCE] = "reduce",   [CVY_I_WAIT] = "wait",
+        [CVY_I_CHECK] = "check",     [CVY_I_UPDATE] = "update",
+        [CVY_I_RESULT] = "result",   [CVY_I_BROADCAST] = "broadcast",
+        [CVY_I_REFRESH] = "refresh",
     };
     return names[kind];
 }
@@ -61,23 +63,32 @@ static bool needs_kernel(const struct cvy_op *op) { return !(op->flags & (CVY_OP
 static void gather_specs(const struct cvy_segment *segment, const int32_t *index, int n,
                          struct cvy_operand_spec *out) {
     for (int i = 0; i < n; i++)
-        out[i] = index[i] < 0 ? (struct cvy_operand_spec){.is_absent = true} : segment->operands.data[index[i]].spec;
+        out[i] = index[i] < 0 ? (struct cvy_operand_spec){.is_absent = true}
+                              : segment->operands.data[index[i]].spec;
 }
 
-static cvy_status prepare_op(const struct cvy_segment *segment, struct cvy_prog_op *op, struct cvy_device *device) {
+static cvy_status prepare_op(const struct cvy_segment *segment, struct cvy_prog_op *op,
+                             struct cvy_device *device) {
     struct cvy_operand_spec *in = NULL, *out = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(CVY_ALLOC(in, (size_t)op->n_in));
     CVY_TRY_OUT(CVY_ALLOC(out, (size_t)op->n_out));
     gather_specs(segment, op->in, op->n_in, in);
     gather_specs(segment, op->out, op->n_out, out);
-    struct cvy_call call = {.op = op->op, .attrs = op->attrs, .n_in = op->n_in, .n_out = op->n_out,
-                            .in = in, .out = out, .rule_batch = segment->rule_batch,
-                            .algorithm = op->algorithm, .is_training = segment->is_training};
+    struct cvy_call call = {.op = op->op,
+                            .attrs = op->attrs,
+                            .n_in = op->n_in,
+                            .n_out = op->n_out,
+                            .in = in,
+                            .out = out,
+                            .rule_batch = segment->rule_batch,
+                            .algorithm = op->algorithm,
+                            .is_training = segment->is_training};
     const struct cvy_kernel_impl *impl = cvy_kernel_select(device, &call, NULL);
     if (!impl) {
-        status = CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: the %s backend has no kernel for operator %s; use another one",
-                          op->name, device->backend->name, op->op->name);
+        status =
+            CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: the %s backend has no kernel for operator %s; use another one",
+                     op->name, device->backend->name, op->op->name);
         goto out;
     }
     status = impl->prepare(device, &call, &op->kernel, &op->scratch_bytes);

@@ -13,7 +13,7 @@ enum cvy_space {
     CVY_SPACE_NONE,    /* absent operand */
     CVY_SPACE_PERSIST, /* parameters, buffers, optimiser state, hypers */
     CVY_SPACE_PACKED,  /* copies of parameters in the layouts that kernels want: remade by REFRESH nodes */
-    CVY_SPACE_SUM,     /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
+    CVY_SPACE_SUM, /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
     CVY_SPACE_SLOT,    /* activations of one shard in flight: slot k lies at slot_bytes * k */
     CVY_SPACE_SCRATCH, /* workspace of the running kernel */
     CVY_N_SPACES,
@@ -51,11 +51,12 @@ struct cvy_prog_op { /* one operator of a segment */
 };
 
 struct cvy_segment {
-    const char *name;      /* "F0/32", "B0.2/32", "E0/32", "U1", "R" (refresh for training), "RE" (for evaluation) */
+    const char
+        *name; /* "F0/32", "B0.2/32", "E0/32", "U1", "R" (refresh for training), "RE" (for evaluation) */
     enum cvy_phase phase;
     bool is_training;
-    int32_t stage, part;   /* part: of a backward cut at bucket borders; for updates the bucket */
-    int64_t shard_size;    /* images; 0 for updates, which do not depend on it */
+    int32_t stage, part; /* part: of a backward cut at bucket borders; for updates the bucket */
+    int64_t shard_size;  /* images; 0 for updates, which do not depend on it */
     int64_t rule_batch;
     CVY_VEC(struct cvy_operand) operands;
     CVY_VEC(struct cvy_prog_op) ops;
@@ -63,15 +64,15 @@ struct cvy_segment {
 };
 
 enum cvy_instr_kind {
-    CVY_I_LOAD,    /* images and labels of `shard` into `slot` */
-    CVY_I_RUN,     /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
-    CVY_I_ZERO,    /* an empty shard: bucket of sum `sum` = 0 */
-    CVY_I_ADD,     /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
-    CVY_I_REDUCE,  /* start the all-reduce of `bucket`. Collective */
-    CVY_I_WAIT,    /* wait for it: sum 0 holds the result. Collective */
-    CVY_I_CHECK,   /* the reduced loss must be finite, before anything is updated */
-    CVY_I_UPDATE,  /* run the update segment of `bucket` */
-    CVY_I_RESULT,  /* copy the shard's results (losses, ranks, logits) to the host */
+    CVY_I_LOAD,      /* images and labels of `shard` into `slot` */
+    CVY_I_RUN,       /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
+    CVY_I_ZERO,      /* an empty shard: bucket of sum `sum` = 0 */
+    CVY_I_ADD,       /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
+    CVY_I_REDUCE,    /* start the all-reduce of `bucket`. Collective */
+    CVY_I_WAIT,      /* wait for it: sum 0 holds the result. Collective */
+    CVY_I_CHECK,     /* the reduced loss must be finite, before anything is updated */
+    CVY_I_UPDATE,    /* run the update segment of `bucket` */
+    CVY_I_RESULT,    /* copy the shard's results (losses, ranks, logits) to the host */
     CVY_I_BROADCAST, /* the persistent space from device 0 to all. Collective */
     CVY_I_REFRESH, /* run the REFRESH segment (`part` 0: training's copies, 1: evaluation's, if weights changed) */
     CVY_N_INSTR,
@@ -79,11 +80,11 @@ enum cvy_instr_kind {
 
 struct cvy_instr {
     enum cvy_instr_kind kind;
-    enum cvy_phase phase; /* RUN */
+    enum cvy_phase phase;                                /* RUN */
     int32_t stage, part, shard, slot, sum, from, bucket; /* -1 where not used */
     int32_t stream;                                      /* 0 compute, 1 communication */
-    uint64_t wait_events;  /* bit e: event e must have happened */
-    int32_t record_event;  /* or -1 */
+    uint64_t wait_events;                                /* bit e: event e must have happened */
+    int32_t record_event;                                /* or -1 */
 };
 
 typedef CVY_VEC(struct cvy_instr) cvy_schedule;
@@ -102,7 +103,7 @@ struct cvy_program {
     int32_t n_shards;
     int32_t first_shard, n_local_shards;
     CVY_VEC(struct cvy_segment) segments;
-    cvy_schedule train;     /* the strategy's own step */
+    cvy_schedule train;                     /* the strategy's own step */
     cvy_schedule forward, backward, update; /* split calls; backward keeps all slots */
     cvy_schedule evaluate;
     cvy_schedule start; /* once, and after loading weights */

@@ -139,7 +139,8 @@ static cvy_status parse_operand(struct reader *r) {
     operand.spec.is_private = cvy_scan_accept(&r->scan, "private");
     operand.spec.is_absent = cvy_scan_accept(&r->scan, "unread");
     if (cvy_names_find(&r->operands, operand.name) >= 0)
-        return CVY_FAIL(CVY_ERR_DATA, "segment %s has two operands called %s", r->segment->name, operand.name);
+        return CVY_FAIL(CVY_ERR_DATA, "segment %s has two operands called %s", r->segment->name,
+                        operand.name);
     CVY_TRY(cvy_names_add(&r->operands, operand.name, (int32_t)r->segment->operands.n));
     return cvy_vec_push(&r->segment->operands, operand);
 }
@@ -148,8 +149,9 @@ static cvy_status parse_operand_name(struct reader *r, int32_t *out) {
     const char *name;
     CVY_TRY(cvy_scan_name(&r->scan, &name));
     *out = cvy_names_find(&r->operands, name);
-    return *out < 0 ? CVY_FAIL(CVY_ERR_DATA, "segment %s has no operand called \"%.60s\"", r->segment->name, name)
-                    : CVY_OK;
+    return *out < 0
+               ? CVY_FAIL(CVY_ERR_DATA, "segment %s has no operand called \"%.60s\"", r->segment->name, name)
+               : CVY_OK;
 }
 
 /* "a, -, b" up to and with the word `end`: indices in the program's pool. */
@@ -252,8 +254,11 @@ static cvy_status parse_line(struct reader *r) {
     static const struct {
         const char *keyword;
         cvy_status (*parse)(struct reader *r);
-    } lines[] = {{"memory", parse_memory},   {"bucket", parse_bucket},     {"partial", parse_partial},
-                 {"segment", parse_segment}, {"schedule", parse_schedule}};
+    } lines[] = {{"memory", parse_memory},
+                 {"bucket", parse_bucket},
+                 {"partial", parse_partial},
+                 {"segment", parse_segment},
+                 {"schedule", parse_schedule}};
     bool is_body = false;
     if (r->segment && !r->schedule)
         CVY_TRY(parse_body_line(r, &is_body));

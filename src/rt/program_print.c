@@ -17,11 +17,14 @@ const struct cvy_field cvy_schedule_fields[CVY_N_SCHEDULES] = {
 static void print_head(const struct cvy_program *p, struct cvy_text *out) {
     cvy_text_printf(out, "program device %d of %d, %d shards from %d of %d\n", p->device, p->n_devices,
                     p->n_local_shards, p->first_shard, p->n_shards);
-    cvy_text_printf(out, "memory persist %zu, packed %zu, sum %zu x %d (split %d), slot %zu x %d (split %d), scratch %zu\n",
-                    p->persist_bytes, p->packed_bytes, p->sum_bytes, p->n_sums, p->n_sums_split, p->slot_bytes,
-                    p->n_slots, p->n_slots_split, p->scratch_bytes);
+    cvy_text_printf(
+        out,
+        "memory persist %zu, packed %zu, sum %zu x %d (split %d), slot %zu x %d (split %d), scratch %zu\n",
+        p->persist_bytes, p->packed_bytes, p->sum_bytes, p->n_sums, p->n_sums_split, p->slot_bytes,
+        p->n_slots, p->n_slots_split, p->scratch_bytes);
     for (size_t i = 0; i < p->buckets.n; i++)
-        cvy_text_printf(out, "bucket offset %zu floats %zu\n", p->buckets.data[i].offset, p->buckets.data[i].n_floats);
+        cvy_text_printf(out, "bucket offset %zu floats %zu\n", p->buckets.data[i].offset,
+                        p->buckets.data[i].n_floats);
     for (size_t i = 0; i < p->partials.n; i++) {
         const struct cvy_partial *partial = &p->partials.data[i];
         cvy_text_printf(out, "partial device %d first %d level %d sum %d\n", partial->device, partial->first,
@@ -29,7 +32,8 @@ static void print_head(const struct cvy_program *p, struct cvy_text *out) {
     }
 }
 
-static void print_operand(const struct cvy_operand *operand, const struct cvy_backend *backend, struct cvy_text *out) {
+static void print_operand(const struct cvy_operand *operand, const struct cvy_backend *backend,
+                          struct cvy_text *out) {
     cvy_text_printf(out, "  %s ", operand->name);
     cvy_desc_print(out, &operand->spec.desc);
     if (operand->spec.layout) {
@@ -44,9 +48,11 @@ static void print_operand(const struct cvy_operand *operand, const struct cvy_ba
 }
 
 /* The names of some of a segment's operands, separated by commas. */
-static void print_names(const struct cvy_segment *segment, const int32_t *index, int n, struct cvy_text *out) {
+static void print_names(const struct cvy_segment *segment, const int32_t *index, int n,
+                        struct cvy_text *out) {
     for (int i = 0; i < n; i++)
-        cvy_text_printf(out, "%s%s", i ? ", " : "", index[i] < 0 ? "-" : segment->operands.data[index[i]].name);
+        cvy_text_printf(out, "%s%s", i ? ", " : "",
+                        index[i] < 0 ? "-" : segment->operands.data[index[i]].name);
 }
 
 static void print_op(const struct cvy_segment *segment, const struct cvy_prog_op *op, struct cvy_text *out) {
@@ -72,8 +78,10 @@ static void print_op(const struct cvy_segment *segment, const struct cvy_prog_op
     cvy_text_printf(out, "\n");
 }
 
-static void print_segment(const struct cvy_segment *s, const struct cvy_backend *backend, struct cvy_text *out) {
-    cvy_text_printf(out, "segment %s %s %s", s->name, cvy_phase_names[s->phase], s->is_training ? "train" : "evaluate");
+static void print_segment(const struct cvy_segment *s, const struct cvy_backend *backend,
+                          struct cvy_text *out) {
+    cvy_text_printf(out, "segment %s %s %s", s->name, cvy_phase_names[s->phase],
+                    s->is_training ? "train" : "evaluate");
     if (s->stage >= 0)
         cvy_text_printf(out, " stage %d", s->stage);
     if (s->part >= 0)
@@ -82,7 +90,8 @@ static void print_segment(const struct cvy_segment *s, const struct cvy_backend 
     for (size_t i = 0; i < s->operands.n; i++)
         print_operand(&s->operands.data[i], backend, out);
     for (size_t i = 0; i < s->ports.n; i++)
-        cvy_text_printf(out, "  port %s = %s\n", s->ports.data[i].name, s->operands.data[s->ports.data[i].operand].name);
+        cvy_text_printf(out, "  port %s = %s\n", s->ports.data[i].name,
+                        s->operands.data[s->ports.data[i].operand].name);
     for (size_t i = 0; i < s->ops.n; i++)
         print_op(s, &s->ops.data[i], out);
 }

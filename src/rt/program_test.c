@@ -164,7 +164,8 @@ static void test_instructions(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        struct cvy_instr instr; /* kind, phase, stage, part, shard, slot, sum, from, bucket, stream, wait, record */
+        struct cvy_instr
+            instr; /* kind, phase, stage, part, shard, slot, sum, from, bucket, stream, wait, record */
     } known[] = {
         {"  load shard 2 slot 0\n", {CVY_I_LOAD, 0, -1, -1, 2, 0, -1, -1, -1, 0, 0, -1}},
         {"  run F0 shard 1 slot 2 sum 3 wait e0 e2 e63 record e7\n",
@@ -269,7 +270,8 @@ static void test_no_kernel(void **state) {
     (void)state;
     struct cvy_device device = fake_device();
     struct cvy_program *p = parse(golden, &device);
-    assert_fails(cvy_program_prepare(p, &device), CVY_ERR_UNSUPPORTED, "the fake backend has no kernel for operator");
+    assert_fails(cvy_program_prepare(p, &device), CVY_ERR_UNSUPPORTED,
+                 "the fake backend has no kernel for operator");
     cvy_program_free(p);
 }
 
@@ -294,7 +296,8 @@ static void test_refuses(void **state) {
         {"slot 64 bytes", "slut 64 bytes", "line 9: nowhere, persist"},
         {"slot 0 bytes 32", "slot 0 bytes 31", "images of F0/2 has 31 bytes, fewer"},
         {"slot 128 bytes 32\n  port", "slot 192 bytes 32\n  port", "flat of F0/2 ends behind its space"},
-        {"slot 128 bytes 32\n  port", "slot 64 bytes 18446744073709551615\n  port", "line 12: a whole number"},
+        {"slot 128 bytes 32\n  port", "slot 64 bytes 18446744073709551615\n  port",
+         "line 12: a whole number"},
         {"slot 128 bytes 32\n  port", "nowhere\n  port", "flat of F0/2 is used but lies nowhere"},
         {"  flat f32", "  relu f32", "line 12: segment F0/2 has two operands called relu"},
         {"port logits = flat", "port logits = flet", "line 14: segment F0/2 has no operand called \"flet\""},
@@ -330,10 +333,11 @@ static void test_refuses(void **state) {
         const char *at = strstr(golden, wrong[i].from);
         char *text;
         assert_non_null(at);
-        assert_true(asprintf(&text, "%.*s%s%s", (int)(at - golden), golden, wrong[i].to, at + strlen(wrong[i].from)) > 0);
+        assert_true(asprintf(&text, "%.*s%s%s", (int)(at - golden), golden, wrong[i].to,
+                             at + strlen(wrong[i].from)) > 0);
         if (cvy_program_parse(text, &device, &p) == CVY_OK || !strstr(cvy_error(), wrong[i].message))
-            fail_msg("'%s' for '%s': '%s' without '%s'", wrong[i].to, wrong[i].from, p ? "taken" : cvy_error(),
-                     wrong[i].message);
+            fail_msg("'%s' for '%s': '%s' without '%s'", wrong[i].to, wrong[i].from,
+                     p ? "taken" : cvy_error(), wrong[i].message);
         assert_null(p);
         free(text);
     }
@@ -341,9 +345,12 @@ static void test_refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prints_back),  cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_segments),     cmocka_unit_test(test_instructions),
-        cmocka_unit_test(test_parsed_program_runs), cmocka_unit_test(test_no_kernel),
+        cmocka_unit_test(test_prints_back),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_instructions),
+        cmocka_unit_test(test_parsed_program_runs),
+        cmocka_unit_test(test_no_kernel),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@ static cvy_status verify_operand(const struct cvy_program *p, const struct cvy_s
     const struct cvy_place *place = &operand->place;
     CVY_TRY(cvy_desc_check(&operand->spec.desc));
     if (place->space == CVY_SPACE_NONE)
-        return operand->spec.is_absent ? CVY_OK : BROKEN("%s of %s is used but lies nowhere", operand->name, s->name);
+        return operand->spec.is_absent ? CVY_OK
+                                       : BROKEN("%s of %s is used but lies nowhere", operand->name, s->name);
     size_t n_bytes = space_bytes(p, place->space);
     if (place->offset > n_bytes || place->n_bytes > n_bytes - place->offset)
         return BROKEN("%s of %s ends behind its space of %zu bytes", operand->name, s->name, n_bytes);
@@ -36,11 +37,13 @@ static cvy_status verify_operand(const struct cvy_program *p, const struct cvy_s
         return BROKEN("%s of %s is not aligned to %d bytes", operand->name, s->name, CVY_ALIGN);
     bool is_plain = !operand->spec.layout && !operand->spec.is_private; /* else the backend knows its size */
     if (is_plain && place->n_bytes < cvy_desc_bytes(&operand->spec.desc))
-        return BROKEN("%s of %s has %zu bytes, fewer than its shape needs", operand->name, s->name, place->n_bytes);
+        return BROKEN("%s of %s has %zu bytes, fewer than its shape needs", operand->name, s->name,
+                      place->n_bytes);
     return CVY_OK;
 }
 
-static cvy_status verify_inputs(const struct cvy_segment *s, const struct cvy_prog_op *op, struct cvy_desc *desc) {
+static cvy_status verify_inputs(const struct cvy_segment *s, const struct cvy_prog_op *op,
+                                struct cvy_desc *desc) {
     if (cvy_op_groups(op->op, op->n_in) < 0 || op->n_in > CVY_MAX_OPERANDS)
         return BROKEN("%s in %s: %s cannot have %d inputs", op->name, s->name, op->op->name, op->n_in);
     if (op->n_out != cvy_op_groups(op->op, op->n_in) * op->op->n_out)
@@ -114,22 +117,24 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     if (i->slot >= n_slots)
         return BROKEN("%s in schedule %s takes slot %d of %d", name, schedule, i->slot, n_slots);
     if (i->sum >= n_sums || i->from >= n_sums)
-        return BROKEN("%s in schedule %s takes sum %d of %d", name, schedule, i->sum >= n_sums ? i->sum : i->from,
-                      n_sums);
+        return BROKEN("%s in schedule %s takes sum %d of %d", name, schedule,
+                      i->sum >= n_sums ? i->sum : i->from, n_sums);
     if (i->bucket >= (int32_t)p->buckets.n)
         return BROKEN("%s in schedule %s takes bucket %d of %zu", name, schedule, i->bucket, p->buckets.n);
     if (i->shard >= 0 && (i->shard < p->first_shard || i->shard >= p->first_shard + p->n_local_shards))
-        return BROKEN("%s in schedule %s takes shard %d, which is another device's", name, schedule, i->shard);
+        return BROKEN("%s in schedule %s takes shard %d, which is another device's", name, schedule,
+                      i->shard);
     bool needs_bucket = i->kind == CVY_I_ZERO || i->kind == CVY_I_ADD || i->kind == CVY_I_REDUCE ||
                         i->kind == CVY_I_WAIT || i->kind == CVY_I_UPDATE;
     bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT;
     if ((needs_bucket && i->bucket < 0) || (needs_shard && (i->shard < 0 || i->slot < 0)) ||
         (i->kind == CVY_I_RUN && (i->stage < 0 || i->part < 0)) ||
-        ((i->kind == CVY_I_ADD || i->kind == CVY_I_ZERO) && i->sum < 0) || (i->kind == CVY_I_ADD && i->from < 0))
+        ((i->kind == CVY_I_ADD || i->kind == CVY_I_ZERO) && i->sum < 0) ||
+        (i->kind == CVY_I_ADD && i->from < 0))
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
     if (i->kind == CVY_I_RUN && !has_segment(p, i))
-        return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule, (int)i->phase,
-                      i->stage, i->part);
+        return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule,
+                      (int)i->phase, i->stage, i->part);
     return CVY_OK;
 }
 
@@ -140,7 +145,8 @@ static cvy_status verify_tables(const struct cvy_program *p) {
                       p->n_local_shards, p->first_shard, p->n_shards);
     for (size_t i = 0; i < p->buckets.n; i++) {
         const struct cvy_bucket *bucket = &p->buckets.data[i];
-        if (bucket->offset > p->sum_bytes || bucket->n_floats > (p->sum_bytes - bucket->offset) / sizeof(float))
+        if (bucket->offset > p->sum_bytes ||
+            bucket->n_floats > (p->sum_bytes - bucket->offset) / sizeof(float))
             return BROKEN("bucket %zu ends behind its sum of %zu bytes", i, p->sum_bytes);
     }
     for (size_t i = 0; i < p->partials.n; i++) {
