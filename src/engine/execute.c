@@ -120,7 +120,9 @@ static cvy_status do_load(const struct step *s) {
     if (batch->labels)
         CVY_TRY(upload_port(s, segment, "labels", batch->labels + first, (size_t)n * sizeof *batch->labels));
     float divisor = (float)s->work->n;
-    int64_t rng[3] = {(int64_t)s->w->plan->options.seed, (int64_t)s->work->step, first};
+    /* below 2^53, so that kernels which compute in doubles read it exactly */
+    int64_t rng[3] = {(int64_t)(s->w->plan->options.seed & ((1ull << 53) - 1)), (int64_t)s->work->step,
+                      first};
     CVY_TRY(upload_port(s, segment, "divisor", &divisor, sizeof divisor));
     return upload_port(s, segment, "rng", rng, sizeof rng);
 }

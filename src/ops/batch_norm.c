@@ -218,6 +218,14 @@ static void fill(int i, const struct cvy_desc *desc, uint64_t seed, double *valu
 }
 
 #define VECTORS(c) " f32[" #c "] f32[" #c "] f32[" #c "] f32[" #c "]"
+static void forward_remark(const struct cvy_infer *call, struct cvy_text *out) {
+    const struct cvy_shape *x = &call->in[CVY_BATCH_NORM_X].shape;
+    if (((const norm_attrs *)call->attrs)->training && cvy_shape_count(x) == x->dim[1])
+        cvy_text_printf(
+            out, "a shard of one image gives batch_norm one value a channel: its variance is 0 there and "
+                 "it is left out of the running statistics; take fewer shards or a larger batch");
+}
+
 static const struct cvy_case forward_cases[] = {
     {"", "f32[2,3,4,4]" VECTORS(3) " -", 0, fill},
     {"", "f32[3,17,5,7]" VECTORS(17) " -", 0, fill},
@@ -261,6 +269,7 @@ const struct cvy_op cvy_op_batch_norm = {
     .grad = grad,
     .reference = forward_reference,
     .cost = forward_cost,
+    .remark = forward_remark,
     .cases = forward_cases,
     .n_cases = CVY_N(forward_cases),
 };
