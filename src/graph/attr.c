@@ -180,8 +180,8 @@ void cvy_f64_print(struct cvy_text *out, double value) {
     cvy_text_printf(out, "%s", digits);
 }
 
-/* Whether two values are the same; for numbers NaN equals NaN, and a pair counts both. */
-static bool is_same(const double a[2], const double b[2]) { return memcmp(a, b, 2 * sizeof *a) == 0; }
+/* A pair counts both; of any other value the second is 0. */
+static bool is_same(const double a[2], const double b[2]) { return a[0] == b[0] && a[1] == b[1]; }
 
 bool cvy_attrs_equal(const struct cvy_op *op, const void *a, const void *b) {
     for (int i = 0; i < op->n_attrs; i++) {

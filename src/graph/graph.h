@@ -128,7 +128,7 @@ struct cvy_node_spec {
     int32_t stage;
     uint32_t id; /* 0: a fresh one */
 };
-cvy_status cvy_graph_add_node(struct cvy_graph *g, const struct cvy_node_spec *spec, cvy_value *out);
+cvy_status cvy_graph_add_node(struct cvy_graph *g, const struct cvy_node_spec *given, cvy_value *out);
 
 /* Infers a node's outputs again: out receives node->n_out descriptions. */
 cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out);

@@ -277,67 +277,68 @@ static void test_no_kernel(void **state) {
 
 /* ---- refusals -------------------------------------------------------------------------------------- */
 
+/* The golden text with its first `from` replaced. */
+static const struct {
+    const char *from, *to, *message;
+} refused[] = {
+    {"program", "graph", "line 1: program is expected"},
+    {"device 1 of 2", "device 2 of 2", "device 2 of 2 cannot own"},
+    {"from 2 of 4", "from 3 of 4", "cannot own 2 shards from 3 of 4"},
+    {"x 1 (split 2)", "x 1", "line 2: ( is expected"},
+    {"memory", "memery", "line 2: \"memery\" starts no line"},
+    {"bucket offset 64", "bucket offset 128", "bucket 1 ends behind its sum"},
+    {"first 2 level 1", "first 4 level 1", "partial sum 1 is no node"},
+    {"forward train", "forward trian", "line 7: evaluate or train"},
+    {"images f32[2,1,2,2]", "images f32[2,1,2", "line 8:"},
+    {"@blocked", "@blokked", "line 9: fake:0 knows no layout called \"blokked\""},
+    {"slot 64 bytes", "slot 63 bytes", "relu of F0/2 is not aligned"},
+    {"slot 64 bytes", "slut 64 bytes", "line 9: nowhere, persist"},
+    {"slot 0 bytes 32", "slot 0 bytes 31", "images of F0/2 has 31 bytes, fewer"},
+    {"slot 128 bytes 32\n  port", "slot 192 bytes 32\n  port", "flat of F0/2 ends behind its space"},
+    {"slot 128 bytes 32\n  port", "slot 64 bytes 18446744073709551615\n  port", "line 12: a whole number"},
+    {"slot 128 bytes 32\n  port", "nowhere\n  port", "flat of F0/2 is used but lies nowhere"},
+    {"  flat f32", "  relu f32", "line 12: segment F0/2 has two operands called relu"},
+    {"port logits = flat", "port logits = flet", "line 14: segment F0/2 has no operand called \"flet\""},
+    {"relu = relu", "relu = rellu", "line 15: there is no operator \"rellu\""},
+    {"relu = relu(images)", "relu = relu(flat)", "relu in F0/2 has not the shape that relu makes"},
+    {"max_pool(relu)", "max_pool(-)", "pool in F0/2 lacks its input \"x\""},
+    {"max_pool(relu)", "max_pool(relu, relu)", "max_pool cannot have 2 inputs"},
+    {"pool.y, pool.index = ", "pool.y = ", "max_pool does not make 1 outputs"},
+    {"stride=1x1", "stride=1x1 kernel=2x2", "pool.y in F0/2 has not the shape"},
+    {"flatten(pool.y)", "flatten(pool.index)", "flat in F0/2 reads pool.index, which lies nowhere"},
+    {"layer sgd.1, ", "", "line 25: the layer's name cannot be told"},
+    {"schedule train", "schedule trane", "line 27: there is no schedule \"trane\""},
+    {"load shard", "lode shard", "line 28: load, run"},
+    {"shard 2 slot 0\n  run", "shard 1 slot 0\n  run", "takes shard 1, which is another device's"},
+    {"shard 2 slot 0\n  run", "shard 2 slot 3\n  run", "takes slot 3 of 3"},
+    {"shard 2 slot 0\n  run", "slot 0\n  run", "load in schedule train does not say on what"},
+    {"run F0 ", "run F1 ", "no segment of phase 0, stage 1"},
+    {"run F0 ", "run X0 ", "line 29: \"X0\" names no segment"},
+    {"run F0 ", "run F0.x ", "line 29: \"F0.x\" names no segment"},
+    {"run F0 ", "run F2147483648 ", "line 29: \"F2147483648\" names no segment"},
+    {"run F0 ", "run F ", "line 29: \"F\" names no segment"},
+    {"run F0 ", "run F0. ", "line 29: \"F0.\" names no segment"},
+    {"run F0 ", "run ", "line 29: \"shard\" names no segment"},
+    {"sum 0 from 1", "sum 0 from 2", "add in schedule train takes sum 2 of 2"},
+    {"sum 0 from 1", "sum 0", "add in schedule train does not say on what"},
+    {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},
+    {"broadcast", "broadcast record x5", "line 34: \"x5\" is no event"},
+    {"broadcast", "broadcast record e64", "line 34: \"e64\" is no event"},
+};
+
 static void test_refuses(void **state) {
     (void)state;
-    static const struct {
-        const char *from, *to, *message;
-    } wrong[] = {
-        {"program", "graph", "line 1: program is expected"},
-        {"device 1 of 2", "device 2 of 2", "device 2 of 2 cannot own"},
-        {"from 2 of 4", "from 3 of 4", "cannot own 2 shards from 3 of 4"},
-        {"x 1 (split 2)", "x 1", "line 2: ( is expected"},
-        {"memory", "memery", "line 2: \"memery\" starts no line"},
-        {"bucket offset 64", "bucket offset 128", "bucket 1 ends behind its sum"},
-        {"first 2 level 1", "first 4 level 1", "partial sum 1 is no node"},
-        {"forward train", "forward trian", "line 7: evaluate or train"},
-        {"images f32[2,1,2,2]", "images f32[2,1,2", "line 8:"},
-        {"@blocked", "@blokked", "line 9: fake:0 knows no layout called \"blokked\""},
-        {"slot 64 bytes", "slot 63 bytes", "relu of F0/2 is not aligned"},
-        {"slot 64 bytes", "slut 64 bytes", "line 9: nowhere, persist"},
-        {"slot 0 bytes 32", "slot 0 bytes 31", "images of F0/2 has 31 bytes, fewer"},
-        {"slot 128 bytes 32\n  port", "slot 192 bytes 32\n  port", "flat of F0/2 ends behind its space"},
-        {"slot 128 bytes 32\n  port", "slot 64 bytes 18446744073709551615\n  port",
-         "line 12: a whole number"},
-        {"slot 128 bytes 32\n  port", "nowhere\n  port", "flat of F0/2 is used but lies nowhere"},
-        {"  flat f32", "  relu f32", "line 12: segment F0/2 has two operands called relu"},
-        {"port logits = flat", "port logits = flet", "line 14: segment F0/2 has no operand called \"flet\""},
-        {"relu = relu", "relu = rellu", "line 15: there is no operator \"rellu\""},
-        {"relu = relu(images)", "relu = relu(flat)", "relu in F0/2 has not the shape that relu makes"},
-        {"max_pool(relu)", "max_pool(-)", "pool in F0/2 lacks its input \"x\""},
-        {"max_pool(relu)", "max_pool(relu, relu)", "max_pool cannot have 2 inputs"},
-        {"pool.y, pool.index = ", "pool.y = ", "max_pool does not make 1 outputs"},
-        {"stride=1x1", "stride=1x1 kernel=2x2", "pool.y in F0/2 has not the shape"},
-        {"flatten(pool.y)", "flatten(pool.index)", "flat in F0/2 reads pool.index, which lies nowhere"},
-        {"layer sgd.1, ", "", "line 25: the layer's name cannot be told"},
-        {"schedule train", "schedule trane", "line 27: there is no schedule \"trane\""},
-        {"load shard", "lode shard", "line 28: load, run"},
-        {"shard 2 slot 0\n  run", "shard 1 slot 0\n  run", "takes shard 1, which is another device's"},
-        {"shard 2 slot 0\n  run", "shard 2 slot 3\n  run", "takes slot 3 of 3"},
-        {"shard 2 slot 0\n  run", "slot 0\n  run", "load in schedule train does not say on what"},
-        {"run F0 ", "run F1 ", "no segment of phase 0, stage 1"},
-        {"run F0 ", "run X0 ", "line 29: \"X0\" names no segment"},
-        {"run F0 ", "run F0.x ", "line 29: \"F0.x\" names no segment"},
-        {"run F0 ", "run F2147483648 ", "line 29: \"F2147483648\" names no segment"},
-        {"run F0 ", "run F ", "line 29: \"F\" names no segment"},
-        {"run F0 ", "run F0. ", "line 29: \"F0.\" names no segment"},
-        {"run F0 ", "run ", "line 29: \"shard\" names no segment"},
-        {"sum 0 from 1", "sum 0 from 2", "add in schedule train takes sum 2 of 2"},
-        {"sum 0 from 1", "sum 0", "add in schedule train does not say on what"},
-        {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},
-        {"broadcast", "broadcast record x5", "line 34: \"x5\" is no event"},
-        {"broadcast", "broadcast record e64", "line 34: \"e64\" is no event"},
-    };
     struct cvy_device device = fake_device();
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct cvy_program *p = NULL;
-        const char *at = strstr(golden, wrong[i].from);
+        const char *at = strstr(golden, refused[i].from);
         char *text;
         assert_non_null(at);
-        assert_true(asprintf(&text, "%.*s%s%s", (int)(at - golden), golden, wrong[i].to,
-                             at + strlen(wrong[i].from)) > 0);
-        if (cvy_program_parse(text, &device, &p) == CVY_OK || !strstr(cvy_error(), wrong[i].message))
-            fail_msg("'%s' for '%s': '%s' without '%s'", wrong[i].to, wrong[i].from,
-                     p ? "taken" : cvy_error(), wrong[i].message);
+        assert_true(asprintf(&text, "%.*s%s%s", (int)(at - golden), golden, refused[i].to,
+                             at + strlen(refused[i].from)) > 0);
+        if (cvy_program_parse(text, &device, &p) == CVY_OK || !strstr(cvy_error(), refused[i].message))
+            fail_msg("'%s' for '%s': '%s' without '%s'", refused[i].to, refused[i].from,
+                     p ? "taken" : cvy_error(), refused[i].message);
         assert_null(p);
         free(text);
     }
