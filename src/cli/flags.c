@@ -67,8 +67,9 @@ static cvy_status check_range(const struct flag *flag, const char *text, double 
     if (value >= flag->min && value <= flag->max)
         return CVY_OK;
     if (flag->max == INFINITY)
-        return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be at least %g", flag->name, text, flag->min);
-    return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be from %g to %g", flag->name, text, flag->min, flag->max);
+        return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be at least %.10g", flag->name, text, flag->min);
+    return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be from %.10g to %.10g", flag->name, text, flag->min,
+                    flag->max);
 }
 
 static cvy_status check_choice(const struct flag *flag, const char *text) {

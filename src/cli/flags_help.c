@@ -79,7 +79,7 @@ static void print_flag(const struct flag *flag, struct cvy_text *out) {
     }
     bool is_ranged = flag->min != 0 || flag->max != 0;
     if (is_ranged && flag->max < INFINITY)
-        cvy_text_printf(&help, " (%g to %g)", flag->min, flag->max);
+        cvy_text_printf(&help, " (%.10g to %.10g)", flag->min, flag->max);
     if (flag->initial && flag->type != FLAG_SWITCH)
         cvy_text_printf(&help, " [%s]", flag->initial);
     print_names(flag, out);

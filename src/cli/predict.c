@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 static cvy_status prepare(struct prediction *p, struct flag_values *values, const cvy_log_sink *log) {
-    p->flags = values->options;
     CVY_TRY(options_task(values, CVY_TASK_PREDICT, log, &p->options));
     p->options.data = NULL; /* images come from the command line, not from a data set */
     if (!p->flags->weights)
@@ -15,24 +14,26 @@ static cvy_status prepare(struct prediction *p, struct flag_values *values, cons
     return CVY_OK;
 }
 
-static cvy_status choose_form(struct prediction *p, const struct flag_values *values) {
-    bool has_files = p->flags->input_file || p->flags->output_file;
-    if (!has_files && values->rest.n)
-        return predict_images(p, values->rest.data, (int64_t)values->rest.n);
-    if (!has_files)
+/* Image files, or a tensor to a tensor: one of the two, and whole. */
+static cvy_status check_form(const struct flag_values *values) {
+    const struct options *o = values->options;
+    bool has_files = o->input_file || o->output_file;
+    if (!has_files && !values->rest.n)
         return CVY_FAIL(CVY_ERR_USAGE, "nothing to predict: name image files, or give --input and --output");
-    if (values->rest.n)
+    if (has_files && values->rest.n)
         return CVY_FAIL(CVY_ERR_USAGE, "'%s': image files and --input go not together", values->rest.data[0]);
-    if (!p->flags->input_file || !p->flags->output_file)
+    if (has_files && (!o->input_file || !o->output_file))
         return CVY_FAIL(CVY_ERR_USAGE, "--input and --output: both are needed, safetensors files");
-    return predict_tensors(p);
+    return CVY_OK;
 }
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
-    struct prediction p = {.weights = NULL};
+    struct prediction p = {.flags = values->options};
+    CVY_TRY(check_form(values));
     cvy_status status = prepare(&p, values, log);
     if (status == CVY_OK)
-        status = choose_form(&p, values);
+        status = p.flags->input_file ? predict_tensors(&p)
+                                     : predict_images(&p, values->rest.data, (int64_t)values->rest.n);
     cvy_task_free(&p.task);
     cvy_card_free(&p.card);
     free(p.weights);

@@ -50,6 +50,9 @@ static cvy_status settle_input(struct cvy_task *task) {
     memcpy(o->input, want, sizeof want);
     if (!data)
         return CVY_OK;
+    if (is_asked && want[0] != data->channels)
+        return CVY_FAIL(CVY_ERR_USAGE, "the network takes images of %lld channels, those of '%s' have %lld",
+                        LL(want[0]), data->spec, LL(data->channels));
     bool is_varied = data->height == 0 || data->width == 0;
     bool is_other = data->height != want[1] || data->width != want[2];
     if (is_asked ? is_other : is_varied && !l->resize) {

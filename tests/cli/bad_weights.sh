@@ -1,0 +1,44 @@
+# Weights that do not fit, or are no weights: exit code 3, the difference or the reason named.
+. "$SOURCE/tests/cli/harness"
+
+ok train $quick --epochs 1 --output-dir run
+eval="eval --data digits"
+fails 3 "holds the model 'lenet5', not 'resnet20'" $eval --model resnet20 --weights run
+fails 3 "classes" eval --data synthetic:1x8x8,classes=4,images=8 --num-classes 4 --weights run
+fails 3 "no/such" $eval --model lenet5 --weights no/such
+mkdir bare
+fails 3 "bare: no checkpoint is there" $eval --model lenet5 --weights bare
+fails 3 "weights of" train $quick --epochs 1 --weights "$SOURCE/README.md"
+
+# without the card the tensors themselves must fit
+bad() { # bad TEXT: what is said of bad.safetensors
+    fails 3 "$1" $eval --model lenet5 --weights bad.safetensors
+    has err bad.safetensors
+}
+safetensors bad.safetensors '{"conv9.weight":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+bad conv
+: >bad.safetensors
+bad bad.safetensors
+head -c 2000 run/last/model.safetensors >bad.safetensors
+bad bad.safetensors
+printf '\377\377\377\377\0\0\0\0{}' >bad.safetensors # header length past the end
+bad bad.safetensors
+printf '\377\377\377\377\377\377\377\377{}' >bad.safetensors
+bad bad.safetensors
+safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}'
+printf '123456789012' >>bad.safetensors # overlapping offsets
+bad bad.safetensors
+safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}'
+printf '12345678' >>bad.safetensors
+bad bad.safetensors
+safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}}'
+printf '12345678' >>bad.safetensors # 2^64 elements: the product overflows
+bad bad.safetensors
+safetensors bad.safetensors '{"a":'
+bad bad.safetensors
+
+# a card that lies
+safetensors bad.safetensors '{"__metadata__":{"convoy":"1","model":"lenet5","num_classes":"-5"}}'
+bad "num_classes"
+safetensors bad.safetensors '{"__metadata__":{"convoy":"1","model":"lenet5"}}'
+bad "num_classes"
