@@ -66,7 +66,7 @@ static cvy_status find_op(const char *name, const struct cvy_op **out) {
     free(names);
     if (nearest)
         return CVY_FAIL(CVY_ERR_USAGE, "there is no operator \"%s\"; did you mean \"%s\"?", name, nearest);
-    return CVY_FAIL(CVY_ERR_USAGE, "there is no operator \"%s\"; docs/adding.md lists them", name);
+    return CVY_FAIL(CVY_ERR_USAGE, "there is no operator \"%s\"; `convoy check` lists them", name);
 }
 
 static cvy_status apply(cvy_graph *g, const char *op_name, struct cvy_node_spec *spec, const char *attributes,
