@@ -2,6 +2,7 @@
 #include "engine/task.h"
 
 #include "data/data.h"
+#include "engine/session.h"
 
 #include <string.h>
 
@@ -151,7 +152,21 @@ cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *o
     return make_plan(task);
 }
 
-cvy_status cvy_task_start(struct cvy_task *task) { return cvy_session_new(task->plan, &task->session); }
+/* All batch sizes of an epoch are compiled before its first step: the full one and what is left for the last. */
+static cvy_status prepare_sizes(struct cvy_task *task, const cvy_dataset *data, bool is_training) {
+    int64_t batch = task->options.loader.batch_size;
+    if (data && data->n >= batch)
+        CVY_TRY(cvy_session_prepare(task->session, batch, is_training, false));
+    if (data && data->n % batch > 0)
+        CVY_TRY(cvy_session_prepare(task->session, data->n % batch, is_training, false));
+    return CVY_OK;
+}
+
+cvy_status cvy_task_start(struct cvy_task *task) {
+    CVY_TRY(cvy_session_new(task->plan, &task->session));
+    CVY_TRY(prepare_sizes(task, task->train, true));
+    return prepare_sizes(task, task->val, false);
+}
 
 void cvy_task_free(struct cvy_task *task) {
     cvy_session_free(task->session);
