@@ -12,11 +12,9 @@
 
 struct cvy_layout {
     const struct cvy_layout *next;
-    char name[160];
+    char name[64];
     int64_t groups; /* 1, or N of gN: */
-    bool is_wino;
     dnnl_format_tag_t tag;
-    dnnl_wino_desc_t wino;
 };
 
 static const struct cvy_layout *_Atomic interned; /* a list that only grows */
@@ -49,24 +47,6 @@ static bool tag_of(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
     return false;
 }
 
-#define WINO_FORMAT "wino:%d_%d_%d_%d_%d_%d_%d_%d_%d_%a_%zu"
-#define WINO_SCAN "wino:%d_%d_%d_%d_%d_%d_%d_%d_%d_%a_%zu%n"
-
-static void print_wino(const dnnl_wino_desc_t *w, char *name, size_t n) {
-    snprintf(name, n, WINO_FORMAT, (int)w->wino_format, w->r, w->alpha, w->ic, w->oc, w->ic_block,
-             w->oc_block, w->ic2_block, w->oc2_block, (double)w->adj_scale, w->size);
-}
-
-static bool parse_wino(const char *name, dnnl_wino_desc_t *w) {
-    int format, n = 0;
-    if (sscanf(name, WINO_SCAN, &format, &w->r, &w->alpha, &w->ic, &w->oc, &w->ic_block, &w->oc_block,
-               &w->ic2_block, &w->oc2_block, &w->adj_scale, &w->size, &n) < 11 ||
-        name[n] != '\0')
-        return false;
-    w->wino_format = (dnnl_wino_memory_format_t)format;
-    return true;
-}
-
 static bool parse(const char *name, struct cvy_layout *out) {
     *out = (struct cvy_layout){.groups = 1};
     if (strlen(name) >= sizeof out->name)
@@ -79,8 +59,7 @@ static bool parse(const char *name, struct cvy_layout *out) {
             return false;
         name = end + 1;
     }
-    out->is_wino = parse_wino(name, &out->wino);
-    return out->is_wino || find_tag(name, &out->tag);
+    return find_tag(name, &out->tag);
 }
 
 /* ---- interning ----------------------------------------------------------------------------------- */
@@ -158,15 +137,10 @@ cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc 
     if (!layout)
         made = plain_md(rank, dims, type, out);
     else
-        made = dnnl_memory_desc_init_by_tag(out, rank, dims, type,
-                                            layout->is_wino ? dnnl_format_tag_any : layout->tag);
+        made = dnnl_memory_desc_init_by_tag(out, rank, dims, type, layout->tag);
     if (made != dnnl_success)
         return CVY_FAIL(CVY_ERR_FAILED, "%s does not fit a tensor of rank %d",
                         layout ? layout->name : "plain", desc->shape.n);
-    if (layout && layout->is_wino) {
-        out->format_kind = dnnl_format_kind_wino;
-        out->format_desc.wino_desc = layout->wino;
-    }
     return CVY_OK;
 }
 
@@ -176,10 +150,6 @@ cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *de
     int64_t groups = md->ndims > desc->shape.n ? md->dims[0] : 1;
     dnnl_format_tag_t tag;
     dnnl_memory_desc_t plain;
-    if (md->format_kind == dnnl_format_kind_wino) {
-        print_wino(&md->format_desc.wino_desc, name, sizeof name);
-        return intern(name, out);
-    }
     if (plain_md(md->ndims, md->dims, md->data_type, &plain) == dnnl_success &&
         dnnl_memory_desc_equal(&plain, md)) {
         *out = NULL;
@@ -195,7 +165,7 @@ cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *de
 
 bool cpu_layout_view(const struct cvy_layout *layout, const struct cvy_desc *desc, struct cpu_view *out) {
     const struct cvy_shape *s = &desc->shape;
-    if (s->n < 2 || (layout && (layout->is_wino || layout->groups > 1)))
+    if (s->n < 2 || (layout && layout->groups > 1))
         return false;
     struct cpu_view v = {.n = s->dim[0], .channels = s->dim[1], .pixels = 1};
     for (int i = 2; i < s->n; i++)

@@ -1,9 +1,9 @@
 /* How a tensor lies in memory, for this backend: oneDNN's formats by oneDNN's names ("aBcd16b").
    Layouts are interned for the whole process: equal layouts are equal pointers, and live as long as the process.
-   A layout knows no shape (but for Winograd's weights), so that it serves every shard size. Names:
+   A layout knows no shape, so that it serves every shard size. Names:
      TAG          a oneDNN format tag of the tensor's rank; plain row-major is no layout at all (NULL)
      gN:TAG       weights O,I,H,W of a convolution in N groups, seen as N,O/N,I,H,W
-     wino:…       weights transformed for Winograd, with the numbers that describe them */
+   Winograd's transformed weights, which have no tag, do not occur (see conv.c). */
 #ifndef CVY_CPU_LAYOUT_H
 #define CVY_CPU_LAYOUT_H
 
