@@ -82,7 +82,7 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_devices, &group_seed, &group_json, &group_common,
+static const struct flag_group *const groups[] = {&group_kernels, &group_seed, &group_json, &group_common,
                                                   NULL};
 
 const struct command command_check = {

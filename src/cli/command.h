@@ -6,9 +6,10 @@
 
 struct command {
     const char *name;
-    const char *usage;                      /* what stands behind "convoy NAME" */
-    const char *help;                       /* one line */
-    const struct flag_group *const *groups; /* NULL-terminated */
+    const char *usage;                       /* what stands behind "convoy NAME" */
+    const char *help;                        /* one line */
+    const struct flag_group *const *groups;  /* NULL-terminated */
+    void (*more_help)(struct cvy_text *out); /* behind the flags; NULL: nothing */
     /* The flags are parsed; values->options is a struct options. Prints results to stdout; errors are left to the
        caller. */
     cvy_status (*run)(struct flag_values *values, const cvy_log_sink *log);

@@ -58,8 +58,9 @@ cvy_status eval_run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_shape,   &group_weights, &group_data,   &group_batch,
-                                                  &group_devices, &group_json,    &group_common, NULL};
+static const struct flag_group *const groups[] = {
+    &group_shape,   &group_weights, &group_data, &group_prepare, &group_batch,
+    &group_devices, &group_kernels, &group_json, &group_common,  NULL};
 
 const struct command command_eval = {
     .name = "eval",

@@ -40,9 +40,9 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_explain, &group_shape,   &group_data,
-                                                  &group_batch,   &group_devices, &group_optimizer,
-                                                  &group_seed,    &group_common,  NULL};
+static const struct flag_group *const groups[] = {
+    &group_explain, &group_shape,     &group_data, &group_prepare, &group_batch, &group_devices,
+    &group_kernels, &group_optimizer, &group_seed, &group_common,  NULL};
 
 const struct command command_explain = {
     .name = "explain",

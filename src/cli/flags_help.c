@@ -35,7 +35,9 @@ static void print_names(const struct flag *flag, struct cvy_text *out) {
         cvy_text_printf(&left, "  -%c, ", flag->letter);
     else
         cvy_text_printf(&left, "      ");
-    cvy_text_printf(&left, "--%s%s", flag->type == FLAG_SWITCH ? "[no-]" : "", flag->name);
+    /* what is off anyway needs no denial */
+    bool is_deniable = flag->type == FLAG_SWITCH && !(flag->initial && !strcmp(flag->initial, "false"));
+    cvy_text_printf(&left, "--%s%s", is_deniable ? "[no-]" : "", flag->name);
     if (flag->alias)
         cvy_text_printf(&left, ", --%s", flag->alias);
     if (flag->type != FLAG_SWITCH)

@@ -216,7 +216,8 @@ static void help_names_every_flag(void **state) {
     assert_non_null(strstr(text.data, "-c, --count N"));
     assert_non_null(strstr(text.data, "(1 to 9) [3]"));
     assert_non_null(strstr(text.data, "a fruit: apple, pear [pear]"));
-    assert_non_null(strstr(text.data, "--[no-]on"));
+    assert_non_null(strstr(text.data, "--[no-]unsaid"));
+    assert_null(strstr(text.data, "--[no-]on"));
     cvy_text_free(&text);
 }
 

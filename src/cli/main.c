@@ -41,6 +41,8 @@ static cvy_status print_help(const struct command *command) {
     char *help;
     cvy_text_printf(&text, "usage: convoy %s %s\n\n%s\n", command->name, command->usage, command->help);
     flags_help(command->groups, &text);
+    if (command->more_help)
+        command->more_help(&text);
     CVY_TRY(cvy_text_take(&text, &help));
     fputs(help, stdout);
     free(help);

@@ -93,6 +93,24 @@ cvy_status options_optimizer(struct flag_values *values, const char **attributes
     return CVY_OK;
 }
 
+void options_optimizer_help(struct cvy_text *out) {
+    size_t n;
+    const struct cvy_op *const *table = cvy_op_table(&n);
+    cvy_text_printf(out, "\nOptimisers and their attributes (--opt-args):\n");
+    for (size_t i = 0; i < n; i++) {
+        if (!(table[i]->flags & CVY_OP_OPTIMIZER))
+            continue;
+        cvy_text_printf(out, "  %s: %s\n", table[i]->name, table[i]->help);
+        for (int k = 0; k < table[i]->n_attrs; k++)
+            cvy_text_printf(out, "      %-14s %s [%g]\n", table[i]->attrs[k].name, table[i]->attrs[k].help,
+                            table[i]->attrs[k].initial);
+    }
+    const struct cvy_lr_schedule_kind *kinds = cvy_lr_schedule_table(&n);
+    cvy_text_printf(out, "\nSchedules of the learning rate (--lr-scheduler):\n");
+    for (size_t i = 0; i < n; i++)
+        cvy_text_printf(out, "  %-10s %s\n", kinds[i].name, kinds[i].help);
+}
+
 /* ---- plan and task --------------------------------------------------------------------------------------- */
 
 void options_plan(const struct options *o, cvy_plan_options *out) {

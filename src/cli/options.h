@@ -44,8 +44,9 @@ struct options { /* in the order of the groups */
     int help;
 };
 
-extern const struct flag_group group_shape, group_weights, group_data, group_batch, group_devices,
-    group_optimizer, group_schedule, group_run, group_seed, group_json, group_common;
+extern const struct flag_group group_shape, group_weights, group_data, group_prepare, group_augment,
+    group_batch, group_devices, group_kernels, group_optimizer, group_schedule, group_run, group_seed,
+    group_json, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);
@@ -53,6 +54,8 @@ void options_plan(const struct options *options, cvy_plan_options *out);
 /* The attributes of --opt as text: --momentum and its like, then --opt-args. CVY_ERR_USAGE names a flag that the
    optimiser has no use for. */
 cvy_status options_optimizer(struct flag_values *values, const char **attributes);
+/* For the help of commands with these groups: every optimiser with its attributes, every schedule's formula. */
+void options_optimizer_help(struct cvy_text *out);
 struct cvy_lr_schedule options_schedule(const struct options *options);
 /* All of a task; the optimiser only for training. */
 cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,

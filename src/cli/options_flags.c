@@ -93,23 +93,31 @@ static const struct flag data_flags[] = {
          .value_name = "SPEC"),
     FLAG("data-path", TEXT, data_path, "the same as --data folder:DIR", .value_name = "DIR",
          .is_not_kept = true),
-    FLAG("preset", TEXT, preset,
-         "augmentation: none, or cifar (random crop with padding 4, flip); default: what suits the data",
-         .value_name = "NAME"),
+};
+GROUP(data, "Data");
+
+static const struct flag prepare_flags[] = {
     FLAG("resize", INT, resize, "make the shorter side this long; 0: as it is", .initial = "0", .min = 0,
          .max = 1 << 16),
     FLAG("crop", SIZE, crop, "size of the crop: in the centre, in training at random when --pad is given"),
-    FLAG("pad", INT, pad, "random crop after this zero padding; -1: as the preset says", .initial = "-1",
-         .min = -1, .max = 1 << 12),
-    FLAG("flip", SWITCH, flip,
-         "flip half of the training images from left to right; default: as the preset says"),
     FLAG("mean", CHANNELS, mean,
          "subtracted from each channel (of values from 0 to 1); default: what suits the data"),
     FLAG("std", CHANNELS, std, "each channel is divided by this"),
     FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
          .initial = "2", .min = 0, .max = 256),
 };
-GROUP(data, "Data");
+GROUP(prepare, "Preparation of images");
+
+static const struct flag augment_flags[] = {
+    FLAG("preset", TEXT, preset,
+         "augmentation: none, or cifar (random crop with padding 4, flip); default: what suits the data",
+         .value_name = "NAME"),
+    FLAG("pad", INT, pad, "random crop after this zero padding; -1: as the preset says", .initial = "-1",
+         .min = -1, .max = 1 << 12),
+    FLAG("flip", SWITCH, flip,
+         "flip half of the training images from left to right; default: as the preset says"),
+};
+GROUP(augment, "Augmentation, in training only");
 
 static const struct flag batch_flags[] = {
     FLAG("batch-size", INT, batch_size, "images of one step on all devices together", .letter = 'b',
@@ -124,10 +132,6 @@ static const struct flag devices_flags[] = {
     FLAG("shards", INT, shards,
          "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a device",
          .initial = "0", .min = 0, .max = 65536),
-    FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
-         .max = 4096),
-    FLAG("backend", TEXT, backend, "default: what the devices say", .choices = backends),
-    FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
     FLAG("bucket-mb", FLOAT, bucket_mb, "gradients are reduced in buckets of so many MB", .initial = "25",
          .min = 0.001, .max = 1e6),
     FLAG("first-bucket-mb", FLOAT, first_bucket_mb, "the first bucket: small, to start early", .initial = "1",
@@ -136,6 +140,14 @@ static const struct flag devices_flags[] = {
          .initial = "60", .min = 0.1, .max = 1e6),
 };
 GROUP(devices, "Devices");
+
+static const struct flag kernels_flags[] = {
+    FLAG("backend", TEXT, backend, "default: what the devices say", .choices = backends),
+    FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
+         .max = 4096),
+    FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
+};
+GROUP(kernels, "Kernels");
 
 static const struct flag optimizer_flags[] = {
     FLAG("opt", TEXT, opt, "optimiser", .initial = "sgd", .choices = optimizers),

@@ -81,8 +81,9 @@ static const struct flag predict_flags[] = {
 static const struct flag_group group_predict = {
     .title = "Prediction", .flags = predict_flags, .n = sizeof predict_flags / sizeof predict_flags[0]};
 
-static const struct flag_group *const groups[] = {&group_predict, &group_weights, &group_data,   &group_batch,
-                                                  &group_devices, &group_json,    &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_predict, &group_weights, &group_prepare,
+                                                  &group_batch,   &group_devices, &group_kernels,
+                                                  &group_json,    &group_common,  NULL};
 
 const struct command command_predict = {
     .name = "predict",

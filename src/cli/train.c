@@ -108,22 +108,19 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_shape,
-                                                  &group_weights,
-                                                  &group_data,
-                                                  &group_batch,
-                                                  &group_devices,
-                                                  &group_optimizer,
-                                                  &group_schedule,
-                                                  &group_run,
-                                                  &group_seed,
-                                                  &group_common,
-                                                  NULL};
+static const struct flag_group *const groups[] = {&group_shape,     &group_weights,
+                                                  &group_data,      &group_prepare,
+                                                  &group_augment,   &group_batch,
+                                                  &group_devices,   &group_kernels,
+                                                  &group_optimizer, &group_schedule,
+                                                  &group_run,       &group_seed,
+                                                  &group_common,    NULL};
 
 const struct command command_train = {
     .name = "train",
     .usage = "--model NAME --data SPEC [flags]",
     .help = "train a network and judge it after every epoch",
     .groups = groups,
+    .more_help = options_optimizer_help,
     .run = run,
 };
