@@ -15,8 +15,9 @@ foreach(type RELEASE RELWITHDEBINFO)
 endforeach()
 
 add_compile_definitions(_GNU_SOURCE)
-# fp-contract off: a sum must not depend on which compiler fused a multiply into it
-add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -ffp-contract=off)
+# fp-contract off: a sum must not depend on which compiler fused a multiply into it; no-math-errno: loops with a
+# square root become vectors
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -ffp-contract=off -fno-math-errno)
 if(CVY_WERROR)
   add_compile_options(-Werror)
 endif()
