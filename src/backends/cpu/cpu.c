@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/arena.h"
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/vector.h"
 #include "base/mem.h"
 
 #include <limits.h>
@@ -147,9 +148,20 @@ struct sum {
     size_t n;
 };
 
+CPU_INLINE void add_vector(float *sum, const float *a, const float *b, int width) {
+    cpu_v16 va, vb;
+    cpu_load(&va, a, width);
+    cpu_load(&vb, b, width);
+    va += vb;
+    cpu_store(sum, &va, width);
+}
+
+/* By vectors, so that it is fast in place too. */
 CPU_VECTOR static void add_span(float *sum, const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        sum[i] = a[i] + b[i];
+    int64_t i = 0;
+    for (; i + CPU_LANES <= n; i += CPU_LANES)
+        add_vector(sum + i, a + i, b + i, CPU_LANES);
+    add_vector(sum + i, a + i, b + i, (int)(n - i));
 }
 
 static void add_part(void *context, int part, int n_parts) {

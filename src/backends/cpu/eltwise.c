@@ -19,25 +19,34 @@ struct eltwise {
 };
 enum { GRAIN = 1024 }; /* floats */
 
-/* so written, NaN stays NaN */
-CPU_VECTOR static void relu_span(float *y, const float *x, const float *unused, int64_t n) {
+CPU_INLINE void relu_vector(cpu_v16 *y, const cpu_v16 *x, const cpu_v16 *unused) {
     (void)unused;
-    CPU_EACH
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] <= 0 ? 0 : x[i];
+    *y = CPU_WHERE(~(*x <= 0), *x); /* so written, NaN stays NaN */
 }
 
-CPU_VECTOR static void relu_backward_span(float *dx, const float *dy, const float *y, int64_t n) {
-    CPU_EACH
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
+CPU_INLINE void relu_backward_vector(cpu_v16 *dx, const cpu_v16 *dy, const cpu_v16 *y) {
+    *dx = CPU_WHERE(*y > 0, *dy);
 }
 
-CPU_VECTOR static void add_span(float *y, const float *a, const float *b, int64_t n) {
-    CPU_EACH
-    for (int64_t i = 0; i < n; i++)
-        y[i] = a[i] + b[i];
-}
+CPU_INLINE void add_vector(cpu_v16 *y, const cpu_v16 *a, const cpu_v16 *b) { *y = *a + *b; }
+
+#define SPAN(name)                                                                            \
+    CPU_INLINE void name##_part(float *y, const float *a, const float *b, int width) {        \
+        cpu_v16 v, w, result;                                                                 \
+        cpu_load(&v, a, width);                                                               \
+        cpu_load(&w, b, width);                                                               \
+        name##_vector(&result, &v, &w);                                                       \
+        cpu_store(y, &result, width);                                                         \
+    }                                                                                         \
+    CPU_VECTOR static void name##_span(float *y, const float *a, const float *b, int64_t n) { \
+        int64_t i = 0;                                                                        \
+        for (; i + CPU_LANES <= n; i += CPU_LANES)                                            \
+            name##_part(y + i, a + i, b + i, CPU_LANES);                                      \
+        name##_part(y + i, a + i, b + i, (int)(n - i));                                       \
+    }
+SPAN(relu)
+SPAN(relu_backward)
+SPAN(add)
 
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     (void)device;

@@ -15,6 +15,23 @@ enum { MAX_COEFFICIENTS = 8 };
 /* n elements of one parameter; in and out as the operator's group. */
 typedef void update_function(const float *coefficients, float *const *in, float *const *out, int64_t n);
 
+/* update_function NAME_update from NAME_vector, which does 16 elements. */
+#define UPDATE(name, n_in, n_out)                                                                            \
+    CPU_INLINE void name##_part(const float *k, float *const *in, float *const *out, int64_t i, int width) { \
+        cpu_v16 from[n_in], to[n_out];                                                                       \
+        for (int o = 0; o < (n_in); o++)                                                                     \
+            cpu_load(&from[o], in[o] + i, width);                                                            \
+        name##_vector(k, from, to);                                                                          \
+        for (int o = 0; o < (n_out); o++)                                                                    \
+            cpu_store(out[o] + i, &to[o], width);                                                            \
+    }                                                                                                        \
+    CPU_VECTOR static void name##_update(const float *k, float *const *in, float *const *out, int64_t n) {   \
+        int64_t i = 0;                                                                                       \
+        for (; i + CPU_LANES <= n; i += CPU_LANES)                                                           \
+            name##_part(k, in, out, i, CPU_LANES);                                                           \
+        name##_part(k, in, out, i, (int)(n - i));                                                            \
+    }
+
 struct optimizer {
     struct cvy_kernel base;
     union {
@@ -34,17 +51,12 @@ struct optimizer {
 enum { RATE, DECAY, KEEP, JOIN, BASE, AHEAD }; /* coefficients of sgd */
 
 /* d = grad + DECAY param; buffer = KEEP buffer + JOIN d; param -= RATE (BASE d + AHEAD buffer) */
-CPU_VECTOR static void sgd_update(const float *k, float *const *in, float *const *out, int64_t n) {
-    const float *param = in[0], *grad = in[1], *buffer = in[2];
-    float *new_param = out[0], *new_buffer = out[1];
-    CPU_EACH
-    for (int64_t i = 0; i < n; i++) {
-        float d = grad[i] + k[DECAY] * param[i];
-        float b = k[KEEP] * buffer[i] + k[JOIN] * d;
-        new_param[i] = param[i] - k[RATE] * (k[BASE] * d + k[AHEAD] * b);
-        new_buffer[i] = b;
-    }
+CPU_INLINE void sgd_vector(const float *k, const cpu_v16 *in, cpu_v16 *out) {
+    cpu_v16 param = in[0], d = in[1] + k[DECAY] * param;
+    out[1] = k[KEEP] * in[2] + k[JOIN] * d;
+    out[0] = param - k[RATE] * (k[BASE] * d + k[AHEAD] * out[1]);
 }
+UPDATE(sgd, 3, 2)
 
 /* The formulas of the operator, folded into the six coefficients. */
 static void sgd_coefficients(struct optimizer *me, double rate, double number) {
@@ -64,18 +76,14 @@ static void sgd_coefficients(struct optimizer *me, double rate, double number) {
 enum { SHRINK, STEP, BETA1, NEW1, BETA2, NEW2, ROOT, EPS }; /* coefficients of adamw */
 
 /* m = BETA1 m + NEW1 grad; v = BETA2 v + NEW2 grad^2; param = SHRINK param - STEP m / (sqrt(v) ROOT + EPS) */
-CPU_VECTOR static void adamw_update(const float *k, float *const *in, float *const *out, int64_t n) {
-    const float *param = in[0], *grad = in[1], *mean = in[2], *square = in[3];
-    float *new_param = out[0], *new_mean = out[1], *new_square = out[2];
-    CPU_EACH
-    for (int64_t i = 0; i < n; i++) {
-        float m = k[BETA1] * mean[i] + k[NEW1] * grad[i];
-        float v = k[BETA2] * square[i] + k[NEW2] * grad[i] * grad[i];
-        new_param[i] = k[SHRINK] * param[i] - k[STEP] * m / (sqrtf(v) * k[ROOT] + k[EPS]);
-        new_mean[i] = m;
-        new_square[i] = v;
-    }
+CPU_INLINE void adamw_vector(const float *k, const cpu_v16 *in, cpu_v16 *out) {
+    cpu_v16 grad = in[1], root;
+    out[1] = k[BETA1] * in[2] + k[NEW1] * grad;
+    root = out[2] = k[BETA2] * in[3] + k[NEW2] * grad * grad;
+    cpu_sqrt(&root);
+    out[0] = k[SHRINK] * in[0] - k[STEP] * out[1] / (root * k[ROOT] + k[EPS]);
 }
+UPDATE(adamw, 4, 3)
 
 static void adamw_coefficients(struct optimizer *me, double rate, double number) {
     const struct cvy_adamw_attrs *a = &me->attrs.adamw;

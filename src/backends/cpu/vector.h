@@ -5,19 +5,13 @@
 
 #include "backends/cpu/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CPU_LANES = 16 };
 typedef float cpu_v16 __attribute__((vector_size(64)));
 typedef int32_t cpu_v16i __attribute__((vector_size(64)));
 typedef uint8_t cpu_v16u8 __attribute__((vector_size(16)));
-
-/* A loop whose operands may be the very same array, but never overlap otherwise. */
-#ifdef __clang__
-#define CPU_EACH _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define CPU_EACH _Pragma("GCC ivdep")
-#endif
 
 /* `width` as the compiler may trust it: at most 16. */
 CPU_INLINE size_t cpu_width(int width) { return (size_t)(width < CPU_LANES ? width : CPU_LANES); }
@@ -39,6 +33,15 @@ CPU_INLINE void cpu_load_bytes(cpu_v16i *to, const uint8_t *from, int width) {
     for (size_t l = 0; l < cpu_width(width); l++)
         wide[l] = from[l];
     memcpy(to, wide, sizeof wide);
+}
+
+/* Lane by lane; a loop becomes one instruction. */
+CPU_INLINE void cpu_sqrt(cpu_v16 *v) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    for (int l = 0; l < CPU_LANES; l++)
+        a[l] = sqrtf(a[l]);
+    memcpy(v, a, sizeof a);
 }
 
 /* Sum of the lanes, in a fixed tree. */
