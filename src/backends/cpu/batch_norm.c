@@ -71,8 +71,8 @@ CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int 
         *m2 = (cpu_v16){0} + cpu_fold(m2);
 }
 
-CPU_VECTOR static void chunk_moments(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *mean,
-                                     cpu_v16 *m2) {
+CPU_VECTOR static void norm_moments(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *mean,
+                                    cpu_v16 *m2) {
     if (c->width == CPU_LANES)
         moments_of(x, c, CPU_LANES, is_plain, mean, m2);
     else
@@ -99,7 +99,7 @@ static void block_moments(const struct norm *me, const struct cpu_cell *cell, in
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
         cpu_v16 mean, m2;
         double mean_d[CPU_LANES], m2_d[CPU_LANES];
-        chunk_moments(me->x + c.at, &c, v->lanes == 1, &mean, &m2);
+        norm_moments(me->x + c.at, &c, v->lanes == 1, &mean, &m2);
         for (int l = 0; l < n_channels; l++) {
             mean_d[l] = (double)mean[l];
             m2_d[l] = (double)m2[l];
@@ -144,7 +144,7 @@ CPU_INLINE void apply_vectors(const struct norm *me, const struct affine *f, con
     }
 }
 
-CPU_VECTOR static void apply_chunk(const struct norm *me, const struct affine *f, const struct cpu_chunk *c) {
+CPU_VECTOR static void norm_apply(const struct norm *me, const struct affine *f, const struct cpu_chunk *c) {
     struct norm here = *me; /* the compiler knows that no store changes these copies */
     struct affine f_here = *f;
     if (c->width == CPU_LANES && here.attrs.relu)
@@ -202,7 +202,7 @@ static void apply_block(const struct norm *me, const struct cpu_cell *cell, int6
     settle_block(me, cell, block, &f);
     struct cpu_walk walk = cpu_walk_start(&me->view, cell, block);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
-        apply_chunk(me, &f, &c);
+        norm_apply(me, &f, &c);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */

@@ -69,8 +69,8 @@ CPU_INLINE void sum_vectors(const struct norm_backward *me, const struct cpu_chu
     *sum_ud = (sd[0] + sd[1]) + (sd[2] + sd[3]);
 }
 
-CPU_VECTOR static void sum_chunk(const struct norm_backward *me, const struct cpu_chunk *c,
-                                 const cpu_v16 *mean, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+CPU_VECTOR static void norm_backward_sums(const struct norm_backward *me, const struct cpu_chunk *c,
+                                          const cpu_v16 *mean, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
     struct norm_backward here = *me; /* the compiler knows that no store changes these copies */
     cpu_v16 mean_here = *mean;
     if (c->width == CPU_LANES)
@@ -92,7 +92,7 @@ static void block_sums(const struct norm_backward *me, const struct cpu_cell *ce
     *out = (struct sums){0};
     struct cpu_walk walk = cpu_walk_start(v, cell, block);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
-        sum_chunk(me, &c, &mean, &u, &ud);
+        norm_backward_sums(me, &c, &mean, &u, &ud);
         for (int l = 0; l < n_channels; l++) {
             out->u[l] += (double)u[l];
             out->ud[l] += (double)ud[l];
@@ -129,8 +129,8 @@ CPU_INLINE void apply_vectors(const struct norm_backward *me, const struct slope
     }
 }
 
-CPU_VECTOR static void apply_chunk(const struct norm_backward *me, const struct slope *s,
-                                   const struct cpu_chunk *c) {
+CPU_VECTOR static void norm_backward_apply(const struct norm_backward *me, const struct slope *s,
+                                           const struct cpu_chunk *c) {
     struct norm_backward here = *me; /* the compiler knows that no store changes these copies */
     struct slope s_here = *s;
     if (c->width == CPU_LANES)
@@ -173,7 +173,7 @@ static void apply_block(const struct norm_backward *me, const struct cpu_cell *c
     settle_block(me, cell, block, &s);
     struct cpu_walk walk = cpu_walk_start(&me->view, cell, block);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
-        apply_chunk(me, &s, &c);
+        norm_backward_apply(me, &s, &c);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */

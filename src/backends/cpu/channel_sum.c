@@ -63,7 +63,8 @@ CPU_INLINE void sum_vectors(const float *x, const struct cpu_chunk *c, const int
     *out = sum;
 }
 
-CPU_VECTOR static void sum_chunk(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *out) {
+CPU_VECTOR static void channel_sum_chunk(const float *x, const struct cpu_chunk *c, bool is_plain,
+                                         cpu_v16 *out) {
     if (c->width == CPU_LANES)
         sum_vectors(x, c, CPU_LANES, out);
     else
@@ -84,7 +85,7 @@ static void run_part(void *context, int part, int n_parts) {
         struct cpu_walk walk = cpu_walk_start(v, &cell, b);
         for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
             cpu_v16 sum;
-            sum_chunk(me->x + c.at, &c, v->lanes == 1, &sum);
+            channel_sum_chunk(me->x + c.at, &c, v->lanes == 1, &sum);
             for (int l = 0; l < CPU_LANES; l++)
                 sums[l] += (double)sum[l];
         }

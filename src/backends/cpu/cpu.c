@@ -157,7 +157,7 @@ CPU_INLINE void add_vector(float *sum, const float *a, const float *b, int width
 }
 
 /* By vectors, so that it is fast in place too. */
-CPU_VECTOR static void add_span(float *sum, const float *a, const float *b, int64_t n) {
+CPU_VECTOR static void tree_add_span(float *sum, const float *a, const float *b, int64_t n) {
     int64_t i = 0;
     for (; i + CPU_LANES <= n; i += CPU_LANES)
         add_vector(sum + i, a + i, b + i, CPU_LANES);
@@ -168,7 +168,7 @@ static void add_part(void *context, int part, int n_parts) {
     struct sum *s = context;
     int64_t first, end;
     cpu_part((int64_t)s->n, GRAIN, part, n_parts, &first, &end);
-    add_span(s->sum + first, s->a + first, s->b + first, end - first);
+    tree_add_span(s->sum + first, s->a + first, s->b + first, end - first);
 }
 
 static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {

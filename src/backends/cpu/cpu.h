@@ -41,7 +41,8 @@ void cpu_choose_like(struct cvy_call *call, int leader);
 void cpu_choose_view(struct cvy_call *call, int leader);
 
 /* Loops marked so are compiled for several instruction sets, and the best one is taken at run time. Sanitizers
-   cannot run the resolvers, so with them there is one version. */
+   cannot run the resolvers, so with them there is one version. Their names must be unique in the backend: clang 14
+   gives the resolvers of static functions external linkage. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CPU_VECTOR
