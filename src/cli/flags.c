@@ -218,53 +218,56 @@ static cvy_status set_defaults(struct flag_values *values) {
 
 /* ---- the command line -------------------------------------------------------------------------------- */
 
+/* The flag that an argument names, with the value that it brings along: "--name=value", "-n8", "--no-name". */
+static const struct flag *find_flag(const struct flag_values *values, const char *argument,
+                                    const char **text) {
+    *text = NULL;
+    if (argument[1] != '-') {
+        if (argument[2])
+            *text = argument + 2;
+        return find_letter(values, argument[1]);
+    }
+    const char *name = argument + 2;
+    size_t n = strcspn(name, "=");
+    if (name[n])
+        *text = name + n + 1;
+    const struct flag *flag = find_long(values, name, n);
+    if (flag || *text || strncmp(name, "no-", 3) != 0)
+        return flag;
+    *text = "false";
+    flag = find_long(values, name + 3, n - 3);
+    return flag && flag->type == FLAG_SWITCH ? flag : NULL;
+}
+
 /* One argument that begins with a dash; may take the next one as its value: *i is moved. */
 static cvy_status parse_flag(struct flag_values *values, int argc, char **argv, int *i) {
-    const char *given = argv[*i], *name = given, *text = NULL;
-    const struct flag *flag;
-    bool is_negated = false;
-    if (given[1] == '-') {
-        name = given + 2;
-        size_t n = strcspn(name, "=");
-        text = name[n] ? name + n + 1 : NULL;
-        flag = find_long(values, name, n);
-        if (!flag && !strncmp(name, "no-", 3)) {
-            flag = find_long(values, name + 3, n - 3);
-            is_negated = flag && flag->type == FLAG_SWITCH;
-            flag = is_negated ? flag : NULL;
-        }
-    } else {
-        name = given + 1;
-        flag = find_letter(values, given[1]);
-        text = given[2] ? given + 2 : NULL;
-    }
+    const char *argument = argv[*i], *text;
+    const struct flag *flag = find_flag(values, argument, &text);
     if (!flag)
-        return unknown_flag(values, given);
+        return unknown_flag(values, argument);
     if (flag->type == FLAG_SWITCH && !text)
-        text = is_negated ? "false" : "true";
-    if (!text) {
-        if (*i + 1 >= argc)
-            return CVY_FAIL(CVY_ERR_USAGE, "%s: needs a value", given);
+        text = "true";
+    if (!text && *i + 1 >= argc)
+        return CVY_FAIL(CVY_ERR_USAGE, "%s: needs a value", argument);
+    if (!text)
         text = argv[++*i];
-    }
     return set_given(values, flag, text);
 }
 
-static const char *config_path(int argc, char **argv) {
+/* Before everything else on the command line, wherever --config stands in it. */
+static cvy_status read_config(struct flag_values *values, int argc, char **argv) {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (!strncmp(argv[i], "--config=", 9))
-            return argv[i] + 9;
+            return flags_read_config(values, argv[i] + 9);
         if (!strcmp(argv[i], "--config") && i + 1 < argc)
-            return argv[i + 1];
+            return flags_read_config(values, argv[i + 1]);
     }
-    return NULL;
+    return CVY_OK;
 }
 
 cvy_status flags_parse(struct flag_values *values, int argc, char **argv) {
     CVY_TRY(set_defaults(values));
-    const char *path = config_path(argc, argv);
-    if (path)
-        CVY_TRY(flags_read_config(values, path));
+    CVY_TRY(read_config(values, argc, argv));
     bool only_rest = false;
     for (int i = 0; i < argc; i++) {
         if (!only_rest && !strcmp(argv[i], "--"))

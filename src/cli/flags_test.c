@@ -117,6 +117,7 @@ static void refusals(void **state) {
         {"--zzzzzz", NULL, "unknown flag --zzzzzz; --help lists the flags"},
         {"-x", NULL, "unknown flag -x"},
         {"--no-name", NULL, "unknown flag --no-name"}, /* only switches can be denied */
+        {"--no-on=true", NULL, "unknown flag --no-on"},
         {"--name", NULL, "--name: needs a value"},
         {"--kind", "aple", "did you mean apple?"},
         {"--count", "0", "--count 0: must be from 1 to 9"},

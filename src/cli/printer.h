@@ -13,7 +13,7 @@ struct printer {
 /* "using 2 devices: cpu:0-1 (ddp, S=2, T=1)" */
 void printer_devices(const cvy_plan *plan);
 /* For cvy_trainer_events: the context is a struct printer. */
-void printer_step(void *printer, const struct cvy_step_report *report, const struct cvy_progress *progress);
-void printer_epoch(void *printer, const struct cvy_epoch_report *report, const struct cvy_progress *progress);
+void printer_step(void *context, const struct cvy_step_report *r, const struct cvy_progress *p);
+void printer_epoch(void *context, const struct cvy_epoch_report *r, const struct cvy_progress *p);
 
 #endif

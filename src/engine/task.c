@@ -78,7 +78,7 @@ static cvy_status settle_classes(struct cvy_task *task) {
     struct cvy_task_options *o = &task->options;
     const struct cvy_dataset *data = task->train ? task->train : task->val;
     int64_t n = data ? data->n_classes : 0;
-    if (o->num_classes && o->num_classes < n)
+    if (data && o->num_classes && o->num_classes < n)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--num-classes %lld: the data '%s' have %lld classes; give at least that",
                         LL(o->num_classes), data->spec, LL(n));
