@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 struct cvy_progress {
-    int64_t n_total;   /* images of the whole run: epochs x images */
-    int64_t n_done;    /* of those, also in the run that this one resumes */
-    int64_t n_timed;   /* trained by this process ... */
-    double seconds;    /* ... in this time */
+    int64_t n_total; /* images of the whole run: epochs x images */
+    int64_t n_done;  /* of those, also in the run that this one resumes */
+    int64_t n_timed; /* trained by this process ... */
+    double seconds;  /* ... in this time */
 };
 
 /* n more images were trained, which took this long. */
