@@ -18,7 +18,12 @@ struct cvy_reduction {
     int32_t n_partials;
     const struct cvy_partial *partials; /* of all members, sorted by `first` */
     float *const *mine;        /* this member's, in the order in which they stand in `partials` */
-    float *result;             /* this member's copy of the sum; may be one of `mine` */
+    float *result;             /* this member's copy of the sum; may be one of `mine`; NULL: it needs none */
+};
+
+struct cvy_piece { /* part of a message */
+    void *at;
+    size_t n_bytes;
 };
 
 struct cvy_transport {
@@ -33,6 +38,17 @@ struct cvy_transport {
     cvy_status (*reduce_wait)(struct cvy_group *me, int slot);
     /* bytes from member `root` to all. Collective. */
     cvy_status (*broadcast)(struct cvy_group *me, int root, void *bytes, size_t n_bytes, const char *name);
+    /* Makes link `link` (0 .. CVY_MAX_LINKS-1), which carries messages of n_bytes from member `from` to member `to`,
+       in order, up to `capacity` of them under way. Before its first use, by those two alone. Collective. */
+    cvy_status (*link_open)(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
+    /* Sends the pieces as one message, complete on return: the memory may be used again. `tag` must be what the
+       receiver expects. Waits (with the deadline) only when `capacity` messages are under way. By `from`. */
+    cvy_status (*send)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                       const char *name);
+    /* Receives the next message into the pieces. CVY_ERR_LOST at the deadline, naming the sender, or when tag or
+       size differ from what was sent. By `to`. */
+    cvy_status (*recv)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                       const char *name);
     /* All wait for all. Collective. */
     cvy_status (*barrier)(struct cvy_group *me, const char *name);
     /* This member gives up: every wait of the others ends with CVY_ERR_LOST and this reason. Local. */
@@ -41,7 +57,7 @@ struct cvy_transport {
     const char *(*abort_reason)(const struct cvy_group *me); /* NULL: nobody gave up */
 };
 
-enum { CVY_MAX_REDUCTIONS = 256 };
+enum { CVY_MAX_REDUCTIONS = 256, CVY_MAX_LINKS = 4096 };
 
 const struct cvy_transport *cvy_transport_find(const char *name);
 
