@@ -23,15 +23,14 @@ void cvy_hub_abort(struct cvy_hub *hub, const char *reason) {
     pthread_mutex_unlock(&hub->lock);
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_wake(&hub_gate(hub, i)->count);
+    cvy_links_wake(&hub->links);
 }
 
-static cvy_status fail_aborted(const struct cvy_group *me, const char *name, double waited_s) {
+cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double waited_s) {
+    if (!atomic_load(&me->hub->is_aborted))
+        return CVY_OK;
     return CVY_FAIL(CVY_ERR_LOST, "%s: member %d stopped after %.1f seconds: %s", name, me->rank, waited_s,
                     me->hub->reason);
-}
-
-cvy_status cvy_hub_check(const struct cvy_group *me, const char *name) {
-    return atomic_load(&me->hub->is_aborted) ? fail_aborted(me, name, 0) : CVY_OK;
 }
 
 cvy_status cvy_hub_give_up(struct cvy_group *me) {
@@ -63,8 +62,7 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
     if (status == CVY_OK)
         return CVY_OK;
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
-    if (atomic_load(&hub->is_aborted))
-        return fail_aborted(me, name, waited_s);
+    CVY_TRY(cvy_hub_check(me, name, waited_s));
     struct cvy_text missing = {0};
     print_missing(hub, gate, round, &missing);
     CVY_FAIL(CVY_ERR_LOST, "%s, time %llu: member %d waited %.1f seconds for %s, lost or too slow", name,
@@ -76,6 +74,7 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
 /* ---- opening and closing ----------------------------------------------------------------------------- */
 
 static void hub_free(struct cvy_hub *hub) {
+    cvy_links_free(&hub->links);
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_free(&hub_gate(hub, i)->count);
     pthread_mutex_destroy(&hub->lock);

@@ -1,4 +1,5 @@
-/* Where the members of one process meet: gates that they pass together, and one reason when they fail.
+/* Where the members of one process meet: gates that they pass together, links between two of them, and one
+   reason when they fail.
    A private part of the transport `threads`.
 
    Invariants:
@@ -12,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "comm/links.h"
 #include "rt/comm.h"
 
 enum { CVY_MAX_PARTIALS = 1024 }; /* of one reduction, all members together */
@@ -31,8 +33,9 @@ struct cvy_hub { /* what the members share */
     struct cvy_group **members;
     struct cvy_meeting slots[CVY_MAX_REDUCTIONS], general; /* general: broadcast and barrier */
     int n_gates;                                           /* made so far */
+    struct cvy_links links;
     _Atomic bool is_aborted;
-    pthread_mutex_t lock; /* of writing `reason`, which is fixed once is_aborted */
+    pthread_mutex_t lock; /* of writing `reason`, which is fixed once is_aborted, and of making links */
     char reason[512];
     struct cvy_pool pool;
 };
@@ -66,8 +69,8 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
 
 /* Ends all waits; the first reason stays. */
 void cvy_hub_abort(struct cvy_hub *hub, const char *reason);
-/* CVY_ERR_LOST when somebody gave up. */
-cvy_status cvy_hub_check(const struct cvy_group *me, const char *name);
+/* CVY_ERR_LOST when somebody gave up; waited_s: how long this member had waited for `name` by then. */
+cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double waited_s);
 /* Gives up for everybody, because of this thread's newest error. Returns CVY_ERR_LOST. */
 cvy_status cvy_hub_give_up(struct cvy_group *me);
 

@@ -1,9 +1,10 @@
 /* The transport between devices of one process: members are threads that share memory.
-   Every operation is a meeting (hub.h): each member posts what it brings, waits until all have posted, does
-   its share, and waits until all are done. No helper thread: whoever waits for a reduction sums a slice of it
-   and writes that slice to every member's result. */
+   Every operation of all members is a meeting (hub.h): each posts what it brings, waits until all have posted,
+   does its share, and waits until all are done. No helper thread: whoever waits for a reduction sums a slice
+   of it and writes that slice to every result that is wanted. Messages between two go through links.h. */
 #include "comm/blocksum.h"
 #include "comm/hub.h"
+#include "comm/links.h"
 #include "rt/tree.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ enum { LINE_FLOATS = 16 }; /* slices are cut at cache lines, so that no two memb
 /* ---- reductions ---------------------------------------------------------------------------------- */
 
 static cvy_status threads_reduce_start(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
-    CVY_TRY(cvy_hub_check(me, what->name));
+    CVY_TRY(cvy_hub_check(me, what->name, 0));
     if (slot < 0 || slot >= CVY_MAX_REDUCTIONS || me->open[slot])
         return CVY_FAIL(CVY_ERR_FAILED, "%s: slot %d is not free for a reduction", what->name, slot);
     if (what->n_partials > CVY_MAX_PARTIALS)
@@ -40,6 +41,7 @@ static bool is_same_reduction(const struct cvy_reduction *a, const struct cvy_re
 static cvy_status collect(struct cvy_group *me, int slot, struct cvy_blocksum *out) {
     const struct cvy_hub *hub = me->hub;
     const struct cvy_reduction *what = me->open[slot];
+    int32_t n_results = 0;
     for (int m = 0; m < hub->n; m++) {
         const struct cvy_reduction *other = hub->members[m]->open[slot];
         if (!is_same_reduction(what, other))
@@ -48,7 +50,8 @@ static cvy_status collect(struct cvy_group *me, int slot, struct cvy_blocksum *o
                             "member %d brought %s (%zu, %d, %d): they must run the same program",
                             me->rank, what->name, what->n, what->n_shards, what->n_partials, m, other->name,
                             other->n, other->n_shards, other->n_partials);
-        me->results[m] = other->result;
+        if (other->result)
+            me->results[n_results++] = other->result;
     }
     for (int32_t p = 0, k = 0; p < what->n_partials; p++, k++) {
         int32_t owner = what->partials[p].device;
@@ -63,7 +66,7 @@ static cvy_status collect(struct cvy_group *me, int slot, struct cvy_blocksum *o
     *out = (struct cvy_blocksum){.n_partials = what->n_partials,
                                  .partials = me->partials,
                                  .n_adds = me->n_adds,
-                                 .n_results = hub->n,
+                                 .n_results = n_results,
                                  .results = me->results};
     return CVY_OK;
 }
@@ -98,7 +101,7 @@ static cvy_status threads_reduce_wait(struct cvy_group *me, int slot) {
 static cvy_status threads_broadcast(struct cvy_group *me, int root, void *bytes, size_t n_bytes,
                                     const char *name) {
     struct cvy_hub *hub = me->hub;
-    CVY_TRY(cvy_hub_check(me, name));
+    CVY_TRY(cvy_hub_check(me, name, 0));
     if (root < 0 || root >= hub->n)
         return CVY_FAIL(CVY_ERR_FAILED, "%s: there is no member %d among %d", name, root, hub->n);
     uint64_t round = ++me->general_rounds;
@@ -138,6 +141,9 @@ const struct cvy_transport cvy_transport_threads = {
     .reduce_start = threads_reduce_start,
     .reduce_wait = threads_reduce_wait,
     .broadcast = threads_broadcast,
+    .link_open = cvy_link_open,
+    .send = cvy_link_send,
+    .recv = cvy_link_recv,
     .barrier = threads_barrier,
     .abort = threads_abort,
     .abort_reason = threads_abort_reason,

@@ -38,15 +38,17 @@ struct cvy_transport {
     cvy_status (*reduce_wait)(struct cvy_group *me, int slot);
     /* bytes from member `root` to all. Collective. */
     cvy_status (*broadcast)(struct cvy_group *me, int root, void *bytes, size_t n_bytes, const char *name);
-    /* Makes link `link` (0 .. CVY_MAX_LINKS-1), which carries messages of n_bytes from member `from` to member `to`,
-       in order, up to `capacity` of them under way. Before its first use, by those two alone. Collective. */
+    /* Makes link `link` (0 .. CVY_MAX_LINKS-1), which carries messages of up to n_bytes from member `from` to
+       member `to`, in order, up to `capacity` of them under way. Before its first use, by those two alone; once
+       more with the same numbers changes nothing. CVY_ERR_LOST when the two give different numbers. Collective. */
     cvy_status (*link_open)(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
     /* Sends the pieces as one message, complete on return: the memory may be used again. `tag` must be what the
-       receiver expects. Waits (with the deadline) only when `capacity` messages are under way. By `from`. */
+       receiver expects. Waits only when `capacity` messages are under way; CVY_ERR_LOST at the deadline, naming
+       the receiver. By `from`. */
     cvy_status (*send)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
                        const char *name);
-    /* Receives the next message into the pieces. CVY_ERR_LOST at the deadline, naming the sender, or when tag or
-       size differ from what was sent. By `to`. */
+    /* Receives the next message into the pieces, which may be cut otherwise than the sender's. CVY_ERR_LOST at the
+       deadline, naming the sender, or when tag or total size differ from what was sent. By `to`. */
     cvy_status (*recv)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
                        const char *name);
     /* All wait for all. Collective. */

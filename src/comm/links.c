@@ -1,0 +1,199 @@
+/* The ring of a link: made under the hub's lock, then used by its two ends without one. */
+#include "comm/links.h"
+
+#include "comm/hub.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making and finding --------------------------------------------------------------------------------- */
+
+static void link_free(struct cvy_link *link) {
+    if (link->n_counters > 0)
+        cvy_counter_free(&link->sent);
+    if (link->n_counters > 1)
+        cvy_counter_free(&link->received);
+    free(link->ring);
+    free(link->messages);
+    free(link);
+}
+
+static cvy_status link_fill(struct cvy_link *link) {
+    size_t capacity = (size_t)link->form.capacity, place = cvy_align_up(link->form.n_bytes, CVY_ALIGN);
+    CVY_TRY(CVY_ALLOC(link->messages, capacity));
+    bool fits = place >= link->form.n_bytes && place <= PTRDIFF_MAX / capacity;
+    link->ring = fits ? aligned_alloc(CVY_ALIGN, place ? capacity * place : CVY_ALIGN) : NULL;
+    if (!link->ring)
+        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu messages of %zu bytes", capacity,
+                        link->form.n_bytes);
+    for (size_t k = 0; k < capacity; k++)
+        link->messages[k].bytes = link->ring + k * place;
+    CVY_TRY(cvy_counter_init(&link->sent));
+    link->n_counters++;
+    CVY_TRY(cvy_counter_init(&link->received));
+    link->n_counters++;
+    return CVY_OK;
+}
+
+static cvy_status link_make(const struct cvy_link_form *form, struct cvy_link **out) {
+    struct cvy_link *link;
+    CVY_TRY(CVY_ALLOC(link, 1));
+    link->form = *form;
+    cvy_status status = link_fill(link);
+    if (status != CVY_OK) {
+        link_free(link);
+        return status;
+    }
+    *out = link;
+    return CVY_OK;
+}
+
+/* The link with this number, made if it is not there. */
+static cvy_status find_or_make(struct cvy_hub *hub, int number, const struct cvy_link_form *form,
+                               struct cvy_link **out) {
+    cvy_status status = CVY_OK;
+    pthread_mutex_lock(&hub->lock);
+    *out = atomic_load(&hub->links.link[number]);
+    if (!*out) {
+        status = link_make(form, out);
+        atomic_store(&hub->links.link[number], *out);
+    }
+    pthread_mutex_unlock(&hub->lock);
+    return status;
+}
+
+cvy_status cvy_link_open(struct cvy_group *me, int number, int from, int to, size_t n_bytes, int capacity) {
+    const struct cvy_link_form mine = {.from = from, .to = to, .n_bytes = n_bytes, .capacity = capacity};
+    int n = me->hub->n;
+    bool is_sound = from >= 0 && from < n && to >= 0 && to < n && from != to && capacity > 0;
+    if (number < 0 || number >= CVY_MAX_LINKS || !is_sound || (me->rank != from && me->rank != to))
+        return CVY_FAIL(CVY_ERR_FAILED, "member %d of %d cannot open link %d from %d to %d for %d messages",
+                        me->rank, n, number, from, to, capacity);
+    struct cvy_link *link;
+    CVY_TRY(find_or_make(me->hub, number, &mine, &link));
+    const struct cvy_link_form *form = &link->form;
+    if (form->from != from || form->to != to || form->n_bytes != n_bytes || form->capacity != capacity) {
+        CVY_FAIL(CVY_ERR_LOST,
+                 "member %d opens link %d from %d to %d for %d messages of %zu bytes, but it was opened from "
+                 "%d to %d for %d of %zu: they must run the same program",
+                 me->rank, number, from, to, capacity, n_bytes, form->from, form->to, form->capacity,
+                 form->n_bytes);
+        return cvy_hub_give_up(me);
+    }
+    /* Only the sender writes to the ring: it touches the pages now, so that no step has to. */
+    if (me->rank == from && atomic_load(&link->sent.value) == 0)
+        memset(link->ring, 0, (size_t)capacity * cvy_align_up(n_bytes, CVY_ALIGN));
+    return CVY_OK;
+}
+
+void cvy_links_wake(struct cvy_links *links) {
+    for (int i = 0; i < CVY_MAX_LINKS; i++) {
+        struct cvy_link *link = atomic_load(&links->link[i]);
+        if (link) {
+            cvy_counter_wake(&link->sent);
+            cvy_counter_wake(&link->received);
+        }
+    }
+}
+
+void cvy_links_free(struct cvy_links *links) {
+    for (int i = 0; i < CVY_MAX_LINKS; i++) {
+        struct cvy_link *link = atomic_load(&links->link[i]);
+        if (link)
+            link_free(link);
+    }
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------- */
+
+static size_t total_bytes(const struct cvy_piece *pieces, int n) {
+    size_t total = 0;
+    for (int i = 0; i < n; i++)
+        total += pieces[i].n_bytes;
+    return total;
+}
+
+/* The link that a member wants to `verb` on. Nothing moves any more once somebody gave up. */
+static cvy_status link_find(const struct cvy_group *me, int number, const char *verb, const char *name,
+                            struct cvy_link **out) {
+    CVY_TRY(cvy_hub_check(me, name, 0));
+    bool is_number = number >= 0 && number < CVY_MAX_LINKS;
+    struct cvy_link *link = is_number ? atomic_load(&me->hub->links.link[number]) : NULL;
+    if (!link)
+        return CVY_FAIL(CVY_ERR_FAILED, "%s: member %d cannot %s on link %d, which is not open", name,
+                        me->rank, verb, number);
+    *out = link;
+    return CVY_OK;
+}
+
+/* Waits until the other end has done its part of message `k`. */
+static cvy_status wait_for(struct cvy_group *me, int other, const char *verb, struct cvy_counter *counter,
+                           uint64_t k, const char *name) {
+    struct cvy_hub *hub = me->hub;
+    int64_t start = cvy_now_ns();
+    if (cvy_counter_wait(counter, k + 1, hub->timeout_s, &hub->is_aborted, name) == CVY_OK)
+        return CVY_OK;
+    double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
+    CVY_TRY(cvy_hub_check(me, name, waited_s));
+    CVY_FAIL(CVY_ERR_LOST,
+             "%s: member %d waited %.1f seconds for member %d to %s message %llu, lost or too slow", name,
+             me->rank, waited_s, other, verb, (unsigned long long)k);
+    return cvy_hub_give_up(me);
+}
+
+cvy_status cvy_link_send(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces, int n,
+                         const char *name) {
+    struct cvy_link *link;
+    CVY_TRY(link_find(me, number, "send", name, &link));
+    const struct cvy_link_form *form = &link->form;
+    size_t n_bytes = total_bytes(pieces, n);
+    if (me->rank != form->from || n_bytes > form->n_bytes)
+        return CVY_FAIL(CVY_ERR_FAILED,
+                        "%s: member %d cannot send %zu bytes on link %d, which takes %zu from member %d",
+                        name, me->rank, n_bytes, number, form->n_bytes, form->from);
+    uint64_t k = atomic_load(&link->sent.value), capacity = (uint64_t)form->capacity;
+    if (k >= capacity) /* the place is free once its message before this one was received */
+        CVY_TRY(wait_for(me, form->to, "receive", &link->received, k - capacity, name));
+    struct cvy_message *message = &link->messages[k % capacity];
+    message->tag = tag;
+    message->n_bytes = n_bytes;
+    unsigned char *at = message->bytes;
+    for (int i = 0; i < n; i++) {
+        if (pieces[i].n_bytes > 0)
+            memcpy(at, pieces[i].at, pieces[i].n_bytes);
+        at += pieces[i].n_bytes;
+    }
+    cvy_counter_add(&link->sent, 1);
+    return CVY_OK;
+}
+
+cvy_status cvy_link_recv(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces, int n,
+                         const char *name) {
+    struct cvy_link *link;
+    CVY_TRY(link_find(me, number, "receive", name, &link));
+    const struct cvy_link_form *form = &link->form;
+    if (me->rank != form->to)
+        return CVY_FAIL(CVY_ERR_FAILED, "%s: member %d cannot receive on link %d, which goes to member %d",
+                        name, me->rank, number, form->to);
+    uint64_t k = atomic_load(&link->received.value);
+    CVY_TRY(wait_for(me, form->from, "send", &link->sent, k, name));
+    const struct cvy_message *message = &link->messages[k % (uint64_t)form->capacity];
+    size_t n_bytes = total_bytes(pieces, n);
+    if (message->tag != tag || message->n_bytes != n_bytes) {
+        CVY_FAIL(
+            CVY_ERR_LOST,
+            "%s: member %d expected tag %d with %zu bytes, and member %d sent tag %d with %zu bytes: they "
+            "must run the same program",
+            name, me->rank, tag, n_bytes, form->from, message->tag, message->n_bytes);
+        return cvy_hub_give_up(me);
+    }
+    const unsigned char *at = message->bytes;
+    for (int i = 0; i < n; i++) {
+        if (pieces[i].n_bytes > 0)
+            memcpy(pieces[i].at, at, pieces[i].n_bytes);
+        at += pieces[i].n_bytes;
+    }
+    cvy_counter_add(&link->received, 1);
+    return CVY_OK;
+}

@@ -1,0 +1,52 @@
+/* Links: messages from one member to another within a process. A link is a ring of message buffers: the sender
+   copies in and the receiver copies out, so that both may use their own memory again at once.
+   A private part of the transport `threads`.
+
+   Invariants:
+   - One member sends and one receives. Counting up only: received <= sent <= received + capacity.
+   - Message k lies in place k % capacity. The place belongs to the sender until it counts k as sent, then to
+     the receiver until it counts k as received.
+   - A link stays until its hub closes; opening it again is no more than asking for the same one. */
+#ifndef CVY_COMM_LINKS_H
+#define CVY_COMM_LINKS_H
+
+#include "base/thread.h"
+#include "rt/comm.h"
+
+struct cvy_link_form { /* what both ends must agree on */
+    int from, to;
+    size_t n_bytes; /* of the largest message */
+    int capacity;
+};
+
+struct cvy_message {
+    int32_t tag;
+    size_t n_bytes;
+    unsigned char *bytes; /* its place in the ring */
+};
+
+struct cvy_link {
+    struct cvy_link_form form;
+    struct cvy_message *messages; /* [capacity] */
+    unsigned char *ring;          /* the bytes of all of them */
+    struct cvy_counter sent, received;
+    int n_counters; /* made so far */
+};
+
+struct cvy_links { /* zero-initialised is empty; links are added under the hub's lock */
+    struct cvy_link *_Atomic link[CVY_MAX_LINKS];
+};
+
+/* Lets whoever waits on a link look again whether to go on. */
+void cvy_links_wake(struct cvy_links *links);
+void cvy_links_free(struct cvy_links *links);
+
+/* As rt/comm.h says. Whichever end opens first makes the link, and none of them ever waits for that. Sending and
+   receiving allocate nothing. */
+cvy_status cvy_link_open(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
+cvy_status cvy_link_send(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                         const char *name);
+cvy_status cvy_link_recv(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                         const char *name);
+
+#endif
