@@ -75,8 +75,8 @@ cvy_status cvy_link_open(struct cvy_group *me, int number, int from, int to, siz
     const struct cvy_link_form *form = &link->form;
     if (form->from != from || form->to != to || form->n_bytes != n_bytes || form->capacity != capacity) {
         CVY_FAIL(CVY_ERR_LOST,
-                 "member %d opens link %d from %d to %d for %d messages of %zu bytes, but it was opened from "
-                 "%d to %d for %d of %zu: they must run the same program",
+                 "member %d opens link %d as %d to %d, %d x %zu bytes, but it is open as %d to %d, %d x %zu "
+                 "bytes: they must run the same program",
                  me->rank, number, from, to, capacity, n_bytes, form->from, form->to, form->capacity,
                  form->n_bytes);
         return cvy_hub_give_up(me);
