@@ -202,6 +202,8 @@ typedef struct cvy_session cvy_session;
 
 typedef struct {
     const char *devices;   /* "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; NULL: one with all permitted cores */
+    const char *mesh;     /* hybrid: "data=2,pipe=2"; NULL elsewhere */
+    const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
     const char *strategy;  /* "single", "ddp"; NULL: single on one device, else ddp */
     const char *backend;   /* "cpu", "reference"; NULL: what the devices say */
     int64_t batch_size;    /* global; every later batch is at most this */

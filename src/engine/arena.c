@@ -38,6 +38,7 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     CVY_TRY(CVY_ALLOC(w->out, CVY_MAX_OPERANDS));
     CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n));
     CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n));
+    CVY_TRY(CVY_ALLOC(w->pieces, CVY_MAX_OPERANDS));
     for (size_t b = 0; b < p->buckets.n; b++) {
         char *name = NULL;
         CVY_TRY(cvy_pool_printf(&w->store.pool, &name, "bucket %zu", b));
@@ -50,6 +51,37 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     return CVY_OK;
 }
 
+/* Bytes of the largest message between this stage and another in one direction: the first segments that were
+   compiled are of the largest shard. */
+static size_t message_bytes(const struct cvy_worker *w, const char *direction, int32_t peer) {
+    size_t most = 0;
+    for (size_t s = 0; s < w->program->segments.n; s++) {
+        size_t bytes = 0;
+        int n = cvy_message_pieces(w, &w->program->segments.data[s], direction, peer, 0, w->pieces);
+        for (int k = 0; k < n; k++)
+            bytes += w->pieces[k].n_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* One message more than there are stages may be under way: then nobody waits for a slower stage's attention. */
+static cvy_status open_links(struct cvy_worker *w) {
+    const struct cvy_program *p = w->program;
+    for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
+        int32_t other = w->rank - p->stage + peer;
+        size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
+        if (to)
+            CVY_TRY(w->team->transport->link_open(w->group, cvy_link_number(p, p->stage, peer), w->rank,
+                                                  other, to, p->n_stages + 1));
+        if (from)
+            CVY_TRY(w->team->transport->link_open(w->group, cvy_link_number(p, peer, p->stage), other,
+                                                  w->rank, from, p->n_stages + 1));
+    }
+    w->is_linked = true;
+    return CVY_OK;
+}
+
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     struct cvy_device *device = worker->device;
     size_t bytes[CVY_N_SPACES], total = 0;
@@ -57,6 +89,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     CVY_TRY(cvy_program_prepare(worker->program, device));
     CVY_TRY(cvy_store_prepare(&worker->store, device));
     CVY_TRY(prepare_arrays(worker));
+    CVY_TRY(open_links(worker));
     measure(worker, is_split || worker->is_split, bytes);
     for (int s = 0; s < CVY_N_SPACES; s++) {
         fits &= bytes[s] <= worker->memory_bytes[s];
@@ -101,7 +134,9 @@ void cvy_execute_release(struct cvy_worker *worker) {
     free(worker->out);
     free(worker->reductions);
     free(worker->mine);
+    free(worker->pieces);
     worker->in = worker->out = NULL;
     worker->reductions = NULL;
     worker->mine = NULL;
+    worker->pieces = NULL;
 }

@@ -3,29 +3,103 @@
 #include "engine/cutter.h"
 
 #include <stdlib.h>
+/* ---- stages ---------------------------------------------------------------------------------------- */
+
+static bool is_pass(const struct cvy_node *node) {
+    return node->phase == CVY_PHASE_FORWARD || node->phase == CVY_PHASE_BACKWARD;
+}
+
+/* The forward or backward node that makes v, or NULL. */
+static const struct cvy_node *pass_maker(const struct cvy_graph *g, cvy_value v) {
+    int32_t node = v == CVY_NONE ? -1 : g->values.data[v].node;
+    return node >= 0 && is_pass(&g->nodes.data[node]) ? &g->nodes.data[node] : NULL;
+}
+
+/* Which stages read each value in their forward and backward passes. The caller frees *out. */
+static cvy_status find_readers(const struct cvy_graph *g, uint64_t **out) {
+    CVY_TRY(CVY_ALLOC(*out, g->values.n));
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct cvy_node *node = &g->nodes.data[i];
+        for (int k = 0; is_pass(node) && k < node->n_in; k++) {
+            if (node->in[k] != CVY_NONE)
+                (*out)[node->in[k]] |= UINT64_C(1) << node->stage;
+        }
+    }
+    return CVY_OK;
+}
+
+/* Adds to `sends` what the graph's values make necessary. */
+static cvy_status find_sends(const struct cvy_graph *g, struct cvy_strategy_input *input) {
+    uint64_t *readers = NULL;
+    CVY_TRY(find_readers(g, &readers));
+    for (size_t v = 0; v < g->values.n; v++) {
+        const struct cvy_node *maker = pass_maker(g, (cvy_value)v);
+        if (maker)
+            input->sends[maker->phase][maker->stage] |= readers[v] & ~(UINT64_C(1) << maker->stage);
+    }
+    free(readers);
+    return CVY_OK;
+}
+
+/* Messages of one phase as ports of the segment being filled: "to:2", "from:0"; in the order of values. */
+static cvy_status add_messages(struct cvy_cutter *c, enum cvy_phase phase) {
+    int32_t mine = c->w->program->stage;
+    for (int32_t peer = 0; peer < c->w->program->n_stages; peer++) {
+        for (size_t v = 0; v < c->g->values.n; v++) {
+            const struct cvy_node *maker = pass_maker(c->g, (cvy_value)v);
+            char *name = NULL;
+            if (!maker || maker->phase != phase || peer == mine)
+                continue;
+            if (maker->stage == mine && (c->readers[v] >> peer & 1))
+                CVY_TRY(cvy_pool_printf(&c->w->program->pool, &name, "to:%d", peer));
+            else if (maker->stage == peer && (c->readers[v] >> mine & 1))
+                CVY_TRY(cvy_pool_printf(&c->w->program->pool, &name, "from:%d", peer));
+            if (name)
+                CVY_TRY(cvy_cutter_add_port(c, name, (cvy_value)v));
+        }
+    }
+    return CVY_OK;
+}
+
 /* ---- cutting --------------------------------------------------------------------------------------- */
+
+static bool is_mine(const struct cvy_cutter *c, const struct cvy_node *node) {
+    return node->stage == c->w->program->stage;
+}
+
+/* The host's port, on the stages that read the input or make the output. */
+static cvy_status add_host_port(struct cvy_cutter *c, const char *name, cvy_value v) {
+    if (v == CVY_NONE)
+        return CVY_OK;
+    const struct cvy_node *maker = pass_maker(c->g, v);
+    bool is_here = maker ? is_mine(c, maker) : (c->readers[v] >> c->w->program->stage & 1) != 0;
+    return is_here ? cvy_cutter_add_port(c, name, v) : CVY_OK;
+}
 
 static cvy_status add_forward(struct cvy_cutter *c) {
     static const char *const inputs[] = {"images", "labels", "divisor", "rng"};
     static const char *const outputs[] = {"loss", "hits", "losses", "ranks", "logits"};
     CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_FORWARD, 0));
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        CVY_TRY(cvy_cutter_add_port(c, inputs[i], cvy_graph_find(c->g, inputs[i])));
+        CVY_TRY(add_host_port(c, inputs[i], cvy_graph_find(c->g, inputs[i])));
     for (size_t i = 0; i < c->g->nodes.n; i++) {
-        if (c->g->nodes.data[i].phase == CVY_PHASE_FORWARD)
+        if (c->g->nodes.data[i].phase == CVY_PHASE_FORWARD && is_mine(c, &c->g->nodes.data[i]))
             CVY_TRY(cvy_cutter_add_op(c, &c->g->nodes.data[i]));
     }
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
-        CVY_TRY(cvy_cutter_add_port(c, outputs[i], cvy_graph_output(c->g, outputs[i])));
-    return CVY_OK;
+        CVY_TRY(add_host_port(c, outputs[i], cvy_graph_output(c->g, outputs[i])));
+    return add_messages(c, CVY_PHASE_FORWARD);
 }
 
-/* Part b ends with the node that makes the last gradient of bucket b. */
+/* Part b ends with the node that makes the last gradient of bucket b; the stage's last part with the stage. */
 static int32_t part_end(const struct cvy_cutter *c, int32_t bucket) {
     int32_t end = -1;
+    if (bucket == c->last_bucket)
+        return (int32_t)c->g->nodes.n - 1;
     for (size_t i = 0; i < c->g->reducibles.n; i++) {
         int32_t node = c->g->values.data[c->g->reducibles.data[i].value].node;
-        if (c->g->reducibles.data[i].bucket <= bucket && node > end)
+        int32_t b = c->g->reducibles.data[i].bucket;
+        if (b >= c->first_bucket && b <= bucket && node > end)
             end = node;
     }
     return end;
@@ -33,19 +107,20 @@ static int32_t part_end(const struct cvy_cutter *c, int32_t bucket) {
 
 static cvy_status add_backward(struct cvy_cutter *c) {
     int32_t next = 0;
-    for (int32_t b = 0; b < c->g->n_buckets; b++) {
-        int32_t end = b == c->g->n_buckets - 1 ? (int32_t)c->g->nodes.n - 1 : part_end(c, b);
+    for (int32_t b = c->first_bucket; b <= c->last_bucket; b++) {
         CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_BACKWARD, b));
-        for (; next <= end; next++) {
-            if (c->g->nodes.data[next].phase == CVY_PHASE_BACKWARD)
+        for (int32_t end = part_end(c, b); next <= end; next++) {
+            if (c->g->nodes.data[next].phase == CVY_PHASE_BACKWARD && is_mine(c, &c->g->nodes.data[next]))
                 CVY_TRY(cvy_cutter_add_op(c, &c->g->nodes.data[next]));
         }
+        if (b == c->first_bucket)
+            CVY_TRY(add_messages(c, CVY_PHASE_BACKWARD));
     }
     return CVY_OK;
 }
 
 static cvy_status add_updates(struct cvy_cutter *c) {
-    for (int32_t b = 0; b < c->g->n_buckets; b++) {
+    for (int32_t b = c->first_bucket; b <= c->last_bucket; b++) {
         CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_UPDATE, b));
         CVY_TRY(cvy_cutter_add_port(c, "hyper", cvy_graph_find(c->g, "hyper")));
         for (size_t i = 0; i < c->g->nodes.n; i++) {
@@ -62,7 +137,7 @@ static cvy_status add_refreshes(struct cvy_cutter *c) {
     for (size_t i = 0; i < c->g->nodes.n; i++) {
         const struct cvy_node *node = &c->g->nodes.data[i];
         struct cvy_packed *packed;
-        if (node->phase != CVY_PHASE_REFRESH)
+        if (node->phase != CVY_PHASE_REFRESH || !is_mine(c, node))
             continue;
         CVY_TRY(cvy_store_pack(&c->w->store, cvy_graph_value(c->g, node->out[0])->name,
                                cvy_cutter_bytes(c, node->out[0]), &packed));
@@ -81,16 +156,18 @@ static cvy_status add_refreshes(struct cvy_cutter *c) {
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
-static cvy_status lay_out_sums(struct cvy_worker *w, const struct cvy_graph *g) {
-    const struct cvy_backend *backend = w->device->backend;
-    CVY_TRY(CVY_ALLOC(w->reducible_offset, g->reducibles.n));
+/* The sums' layout; buckets of other stages are empty here. */
+static cvy_status lay_out_sums(const struct cvy_cutter *c) {
+    struct cvy_worker *w = c->w;
+    CVY_TRY(CVY_ALLOC(w->reducible_offset, c->g->reducibles.n));
     size_t at = 0, r = 0;
-    for (int32_t b = 0; b < g->n_buckets; b++) {
+    for (int32_t b = 0; b < c->g->n_buckets; b++) {
         struct cvy_bucket bucket = {.offset = at};
-        for (; r < g->reducibles.n && g->reducibles.data[r].bucket == b; r++) {
-            const struct cvy_value_info *info = cvy_graph_value(g, g->reducibles.data[r].value);
+        for (; r < c->g->reducibles.n && c->g->reducibles.data[r].bucket == b; r++) {
+            if (b < c->first_bucket || b > c->last_bucket)
+                continue;
             w->reducible_offset[r] = at;
-            at += cvy_align_up(backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
+            at += cvy_align_up(cvy_cutter_bytes(c, c->g->reducibles.data[r].value), CVY_ALIGN);
         }
         bucket.n_floats = (at - bucket.offset) / sizeof(float);
         CVY_TRY(cvy_vec_push(&w->program->buckets, bucket));
@@ -105,10 +182,10 @@ static cvy_status tell_remarks(const struct cvy_cutter *c) {
     for (size_t i = 0; c->w->rank == 0 && i < c->g->nodes.n; i++) {
         const struct cvy_node *node = &c->g->nodes.data[i];
         struct cvy_desc in[32];
-        if (!node->op->remark)
+        if (!node->op->remark || node->phase != CVY_PHASE_FORWARD)
             continue;
         for (int k = 0; k < node->n_in; k++)
-            in[k] = node->in[k] == CVY_NONE ? (struct cvy_desc){0} : c->g->values.data[node->in[k]].desc;
+            in[k] = node->in[k] == CVY_NONE ? CVY_DESC_ABSENT : c->g->values.data[node->in[k]].desc;
         struct cvy_infer call = {
             .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
         size_t before = text.n;
@@ -127,7 +204,7 @@ static cvy_status cut_segments(struct cvy_cutter *c) {
     CVY_TRY(add_forward(c));
     if (c->is_training) {
         CVY_TRY(add_backward(c));
-        if (!cvy_program_segment(c->w->program, CVY_PHASE_UPDATE, true, 0, 0))
+        if (!cvy_program_segment(c->w->program, CVY_PHASE_UPDATE, true, c->first_bucket, 0))
             CVY_TRY(add_updates(c));
     }
     CVY_TRY(add_refreshes(c));
@@ -138,48 +215,99 @@ static cvy_status cut_segments(struct cvy_cutter *c) {
     return CVY_OK;
 }
 
-cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training) {
+/* Which buckets belong to this stage: consecutive ones. */
+static cvy_status find_buckets(struct cvy_cutter *c) {
+    int32_t *stage = NULL;
+    CVY_TRY(CVY_ALLOC(stage, (size_t)c->g->n_buckets));
+    cvy_bucket_stages(c->g, stage);
+    c->first_bucket = c->last_bucket = -1;
+    for (int32_t b = 0; b < c->g->n_buckets; b++) {
+        if (stage[b] != c->w->program->stage)
+            continue;
+        c->first_bucket = c->first_bucket < 0 ? b : c->first_bucket;
+        c->last_bucket = b;
+    }
+    free(stage);
+    return CVY_OK;
+}
+
+static cvy_status choose_graph(const struct cvy_worker *worker, int64_t size, bool is_training,
+                               struct cvy_graph **out) {
     struct cvy_plan *plan = worker->plan;
+    struct cvy_choose_options options = {worker->device, plan->rule_batch, is_training};
+    struct cvy_graph *sized = NULL;
+    CVY_TRY(cvy_graph_rebatch(is_training ? plan->train : plan->evaluation, size, &sized));
+    cvy_status status = cvy_pass_choose(sized, &options, &worker->masters, out);
+    cvy_graph_free(sized);
+    return status;
+}
+
+cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training) {
     if (cvy_program_segment(worker->program, CVY_PHASE_FORWARD, is_training, 0, size))
         return CVY_OK;
-    struct cvy_choose_options options = {worker->device, plan->rule_batch, is_training};
     struct cvy_cutter c = {.w = worker, .is_training = is_training, .size = size};
-    struct cvy_graph *sized = NULL, *chosen = NULL;
+    struct cvy_graph *chosen = NULL;
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(cvy_graph_rebatch(is_training ? plan->train : plan->evaluation, size, &sized));
-    CVY_TRY_OUT(cvy_pass_choose(sized, &options, &worker->masters, &chosen));
+    CVY_TRY_OUT(choose_graph(worker, size, is_training, &chosen));
     c.g = chosen;
+    CVY_TRY_OUT(find_buckets(&c));
+    CVY_TRY_OUT(find_readers(chosen, &c.readers));
     CVY_TRY_OUT(CVY_ALLOC(c.operand, chosen->values.n));
     CVY_TRY_OUT(cvy_graph_used(chosen, &c.used));
-    CVY_TRY_OUT(cvy_pass_memory(chosen, worker->device, &c.slot));
+    CVY_TRY_OUT(cvy_pass_memory(chosen, worker->device, worker->program->stage, &c.slot));
     if (worker->store.values.n == 0)
-        CVY_TRY_OUT(cvy_store_build(&worker->store, chosen, worker->device));
+        CVY_TRY_OUT(cvy_store_build(&worker->store, chosen, worker->device, worker->program->stage));
     if (is_training && !worker->reducible_offset)
-        CVY_TRY_OUT(lay_out_sums(worker, chosen));
+        CVY_TRY_OUT(lay_out_sums(&c));
     CVY_TRY_OUT(cut_segments(&c));
     CVY_TRY_OUT(tell_remarks(&c));
 out:
-    cvy_graph_free(sized);
     cvy_graph_free(chosen);
+    free(c.readers);
     free(c.operand);
     free(c.used);
     cvy_slot_plan_free(&c.slot);
     return status;
 }
 
+/* What the strategy must know: buckets and messages. */
+static cvy_status describe(struct cvy_worker *worker, bool is_training, int32_t **bucket_stage,
+                           struct cvy_strategy_input *input) {
+    struct cvy_graph *chosen = NULL;
+    CVY_TRY(choose_graph(worker, worker->plan->rule_batch, is_training, &chosen));
+    cvy_status status = find_sends(chosen, input);
+    if (status == CVY_OK && is_training) {
+        input->n_buckets = chosen->n_buckets;
+        status = CVY_ALLOC(*bucket_stage, (size_t)chosen->n_buckets);
+        if (status == CVY_OK)
+            cvy_bucket_stages(chosen, *bucket_stage);
+        input->bucket_stage = *bucket_stage;
+    }
+    cvy_graph_free(chosen);
+    return status;
+}
+
 cvy_status cvy_compile_program(struct cvy_worker *worker) {
     struct cvy_plan *plan = worker->plan;
-    CVY_TRY(CVY_ALLOC(worker->program, 1));
-    struct cvy_strategy_input input = {.n_devices = plan->n_devices,
+    struct cvy_strategy_input input = {.mesh = plan->mesh,
                                        .device = worker->rank,
                                        .n_shards = (int32_t)plan->options.shards,
-                                       .n_buckets = plan->train ? plan->train->n_buckets : 0};
-    CVY_TRY(plan->strategy->schedule(&input, worker->program));
+                                       .schedule = plan->options.schedule};
+    int32_t *bucket_stage = NULL;
+    cvy_status status = CVY_OK;
+    CVY_TRY_OUT(CVY_ALLOC(worker->program, 1));
     if (plan->train) {
         struct cvy_choose_options options = {worker->device, plan->rule_batch, true};
-        CVY_TRY(cvy_graph_rebatch(plan->train, plan->rule_batch, &worker->chosen));
-        CVY_TRY(cvy_pass_masters(worker->chosen, &options, &worker->masters));
-        CVY_TRY(cvy_compile_size(worker, plan->rule_batch, true));
+        CVY_TRY_OUT(cvy_graph_rebatch(plan->train, plan->rule_batch, &worker->chosen));
+        CVY_TRY_OUT(cvy_pass_masters(worker->chosen, &options, &worker->masters));
+        CVY_TRY_OUT(describe(worker, true, &bucket_stage, &input));
     }
-    return cvy_compile_size(worker, plan->rule_batch, false);
+    CVY_TRY_OUT(describe(worker, false, &bucket_stage, &input));
+    CVY_TRY_OUT(plan->strategy->schedule(&input, worker->program));
+    if (plan->train)
+        CVY_TRY_OUT(cvy_compile_size(worker, plan->rule_batch, true));
+    CVY_TRY_OUT(cvy_compile_size(worker, plan->rule_batch, false));
+out:
+    free(bucket_stage);
+    return status;
 }

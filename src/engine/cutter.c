@@ -22,8 +22,8 @@ static cvy_status segment_name(struct cvy_program *program, const struct cvy_seg
     if (s->phase == CVY_PHASE_REFRESH)
         return cvy_pool_printf(pool, out, s->is_training ? "R" : "RE");
     if (s->phase == CVY_PHASE_BACKWARD)
-        return cvy_pool_printf(pool, out, "B0.%d/%" PRId64, s->part, s->shard_size);
-    return cvy_pool_printf(pool, out, "%s/%" PRId64, s->is_training ? "F0" : "E0", s->shard_size);
+        return cvy_pool_printf(pool, out, "B%d.%d/%" PRId64, s->stage, s->part, s->shard_size);
+    return cvy_pool_printf(pool, out, "%c%d/%" PRId64, s->is_training ? 'F' : 'E', s->stage, s->shard_size);
 }
 
 /* Starts filling the segment, a new one where there is none. */
@@ -35,7 +35,7 @@ cvy_status cvy_cutter_enter(struct cvy_cutter *c, enum cvy_phase phase, int32_t 
     if (!s) {
         struct cvy_segment fresh = {.phase = phase,
                                     .is_training = is_training,
-                                    .stage = 0,
+                                    .stage = program->stage,
                                     .part = part,
                                     .shard_size = is_sized ? c->size : 0,
                                     .rule_batch = c->w->plan->rule_batch};

@@ -9,6 +9,8 @@ struct cvy_cutter {
     const struct cvy_graph *g; /* chosen, of one shard size */
     struct cvy_slot_plan slot;
     bool *used;
+    uint64_t *readers;                 /* per value: the stages whose passes read it */
+    int32_t first_bucket, last_bucket; /* of this stage; training only */
     bool is_training;
     int64_t size;
     int32_t *operand; /* value -> index in the segment being filled; -1: not there yet */

@@ -1,17 +1,22 @@
 /* diagnose: where the first number that is not finite comes from. Runs the forward pass again, operator by
-   operator, and looks at what each one reads and makes. */
+   operator, and looks at what each one reads and makes. Every device runs all of it, also after it found something:
+   other stages wait for its messages. */
 #include "engine/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct search {
     struct cvy_worker *w;
     const struct cvy_segment *segment;
     int32_t shard;
+    int32_t slot;
     uint64_t step;
     float *host;
     size_t capacity; /* floats */
+    bool is_over;    /* found, or somebody else's: look no further */
+    struct cvy_error found;
 };
 
 static cvy_status has_non_finite(struct search *s, const struct cvy_operand *operand, bool *out) {
@@ -26,78 +31,108 @@ static cvy_status has_non_finite(struct search *s, const struct cvy_operand *ope
         s->capacity = n;
     }
     CVY_TRY(s->w->device->backend->download(
-        s->w->device, s->host, cvy_place_address(s->w, operand->place, 0, 0), n * sizeof(float)));
+        s->w->device, s->host, cvy_place_address(s->w, operand->place, s->slot, 0), n * sizeof(float)));
     for (size_t i = 0; i < n && !*out; i++)
         *out = !isfinite(s->host[i]);
     return CVY_OK;
 }
 
+static void remember(struct search *s, cvy_status status) {
+    cvy_error_save(&s->found, status);
+    s->is_over = true;
+}
+
+static bool is_from_host(const struct search *s, int32_t operand) {
+    for (size_t i = 0; i < s->segment->ports.n; i++) {
+        if (s->segment->ports.data[i].operand == operand && !strchr(s->segment->ports.data[i].name, ':'))
+            return true;
+    }
+    return false;
+}
+
+/* An input that is bad although no operator of this stage made it so. */
+static void blame_input(struct search *s, const struct cvy_prog_op *op, int32_t index) {
+    const struct cvy_operand *operand = &s->segment->operands.data[index];
+    bool is_stored = operand->place.space == CVY_SPACE_PERSIST || operand->place.space == CVY_SPACE_PACKED;
+    if (is_stored)
+        remember(
+            s, CVY_FAIL(CVY_ERR_NAN,
+                        "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower --lr or "
+                        "start from an earlier checkpoint",
+                        (unsigned long long)s->step, operand->name, op->op->name, op->name));
+    else if (is_from_host(s, index))
+        remember(s, CVY_FAIL(CVY_ERR_NAN,
+                             "step %llu: the loss is not finite: the input %s of shard %d is not (read by "
+                             "%s of layer %s); look at the data, --mean and --std",
+                             (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name));
+    else
+        s->is_over = true; /* it came from another stage, which finds out */
+}
+
 /* What the operator reads is looked at before it runs: it may write over it. */
 static cvy_status look_at_inputs(struct search *s, const struct cvy_prog_op *op) {
-    for (int k = 0; k < op->n_in; k++) {
+    for (int k = 0; k < op->n_in && !s->is_over; k++) {
         bool is_bad = false;
         if (op->in[k] < 0)
             continue;
-        const struct cvy_operand *operand = &s->segment->operands.data[op->in[k]];
-        CVY_TRY(has_non_finite(s, operand, &is_bad));
-        if (is_bad && (operand->place.space == CVY_SPACE_PERSIST || operand->place.space == CVY_SPACE_PACKED))
-            return CVY_FAIL(
-                CVY_ERR_NAN,
-                "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower --lr or start "
-                "from an earlier checkpoint",
-                (unsigned long long)s->step, operand->name, op->op->name, op->name);
+        CVY_TRY(has_non_finite(s, &s->segment->operands.data[op->in[k]], &is_bad));
         if (is_bad)
-            return CVY_FAIL(CVY_ERR_NAN,
-                            "step %llu: the loss is not finite: the input %s of shard %d is not (read by "
-                            "%s of layer %s); look at the data, --mean and --std",
-                            (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name);
+            blame_input(s, op, op->in[k]);
     }
     return CVY_OK;
 }
 
 static cvy_status look_at_outputs(struct search *s, const struct cvy_prog_op *op) {
-    for (int k = 0; k < op->n_out; k++) {
+    for (int k = 0; k < op->n_out && !s->is_over; k++) {
         bool is_bad = false;
-        const struct cvy_operand *operand = &s->segment->operands.data[op->out[k]];
-        CVY_TRY(has_non_finite(s, operand, &is_bad));
+        CVY_TRY(has_non_finite(s, &s->segment->operands.data[op->out[k]], &is_bad));
         if (is_bad)
-            return CVY_FAIL(
-                CVY_ERR_NAN,
-                "step %llu: the loss is not finite: the first operator that made such a number is %s of "
-                "layer %s (shard %d); lower --lr",
-                (unsigned long long)s->step, op->op->name, op->name, s->shard);
+            remember(
+                s,
+                CVY_FAIL(CVY_ERR_NAN,
+                         "step %llu: the loss is not finite: the first operator that made such a number is "
+                         "%s of layer %s (shard %d); lower --lr",
+                         (unsigned long long)s->step, op->op->name, op->name, s->shard));
     }
     return CVY_OK;
 }
 
-static cvy_status search_shard(struct search *s, struct cvy_work *work) {
-    struct cvy_instr load = cvy_instr_make(CVY_I_LOAD);
-    load.shard = s->shard;
-    load.slot = 0;
-    cvy_schedule schedule = {&load, 1, 1};
-    CVY_TRY(cvy_execute(s->w, &schedule, work));
+static cvy_status run_and_look(struct search *s) {
     for (size_t i = 0; i < s->segment->ops.n; i++) {
         const struct cvy_prog_op *op = &s->segment->ops.data[i];
         if (!op->kernel)
             continue;
         CVY_TRY(look_at_inputs(s, op));
-        CVY_TRY(cvy_execute_op(s->w, s->segment, op, 0, 0));
+        CVY_TRY(cvy_execute_op(s->w, s->segment, op, s->slot, 0));
         CVY_TRY(look_at_outputs(s, op));
     }
     return CVY_OK;
 }
 
+/* The schedule's own instructions for the shard's forward pass, with the run taken apart. */
+static cvy_status search_forward(struct search *s, struct cvy_work *work) {
+    const struct cvy_program *p = s->w->program;
+    for (size_t k = 0; k < p->train.n; k++) {
+        struct cvy_instr *i = &p->train.data[k];
+        if (i->shard < 0 || i->phase != CVY_PHASE_FORWARD)
+            continue;
+        s->shard = i->shard;
+        s->slot = i->slot;
+        s->segment = cvy_program_segment(p, CVY_PHASE_FORWARD, true, 0,
+                                         cvy_shard_size(work->n, p->n_shards, i->shard));
+        if (i->kind == CVY_I_RUN && s->segment) {
+            CVY_TRY(run_and_look(s));
+        } else if (i->kind != CVY_I_RUN) {
+            cvy_schedule one = {i, 1, 1};
+            CVY_TRY(cvy_execute(s->w, &one, work));
+        }
+    }
+    return s->found.code ? cvy_error_restore(&s->found) : CVY_OK;
+}
+
 cvy_status cvy_diagnose(struct cvy_worker *worker, struct cvy_work *work) {
     struct search s = {.w = worker, .step = work->step};
-    const struct cvy_program *p = worker->program;
-    cvy_status status = CVY_OK;
-    for (int32_t i = 0; i < p->n_local_shards && status == CVY_OK; i++) {
-        s.shard = p->first_shard + i;
-        s.segment =
-            cvy_program_segment(p, CVY_PHASE_FORWARD, true, 0, cvy_shard_size(work->n, p->n_shards, s.shard));
-        if (s.segment)
-            status = search_shard(&s, work);
-    }
+    cvy_status status = search_forward(&s, work);
     free(s.host);
     return status;
 }

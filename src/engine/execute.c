@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s) { return n * s / n_shards; }
@@ -140,6 +141,60 @@ static cvy_status do_run(const struct step *s) {
                                               shard_images(s)));
 }
 
+/* ---- messages -------------------------------------------------------------------------------------- */
+
+/* The segment whose ports name what is sent and received: of a backward pass its first part. */
+static const struct cvy_segment *message_segment(const struct step *s) {
+    const struct cvy_segment *found = NULL;
+    for (size_t k = 0; k < s->w->program->segments.n; k++) {
+        const struct cvy_segment *segment = &s->w->program->segments.data[k];
+        if (segment->phase == s->i->phase && segment->is_training == s->work->is_training &&
+            segment->shard_size == shard_images(s) && (!found || segment->part < found->part))
+            found = segment;
+    }
+    return found;
+}
+
+int cvy_message_pieces(const struct cvy_worker *w, const struct cvy_segment *segment, const char *direction,
+                       int32_t peer, int32_t slot, struct cvy_piece *out) {
+    char port[24];
+    int n = 0;
+    snprintf(port, sizeof port, "%s:%d", direction, peer);
+    for (size_t k = 0; segment && k < segment->ports.n; k++) {
+        const struct cvy_operand *operand = &segment->operands.data[segment->ports.data[k].operand];
+        if (strcmp(segment->ports.data[k].name, port) == 0)
+            out[n++] =
+                (struct cvy_piece){cvy_place_address(w, operand->place, slot, 0), operand->place.n_bytes};
+    }
+    return n;
+}
+
+int cvy_link_number(const struct cvy_program *p, int32_t from_stage, int32_t to_stage) {
+    return (p->replica * p->n_stages + from_stage) * p->n_stages + to_stage;
+}
+
+static const char *message_name(const struct step *s) {
+    return s->i->phase == CVY_PHASE_FORWARD ? "activations" : "gradients of activations";
+}
+
+static cvy_status do_send(const struct step *s) {
+    struct cvy_worker *w = s->w;
+    if (shard_images(s) == 0)
+        return CVY_OK;
+    int n = cvy_message_pieces(w, message_segment(s), "to", s->i->part, s->i->slot, w->pieces);
+    return w->team->transport->send(w->group, cvy_link_number(w->program, w->program->stage, s->i->part),
+                                    s->i->shard, w->pieces, n, message_name(s));
+}
+
+static cvy_status do_recv(const struct step *s) {
+    struct cvy_worker *w = s->w;
+    if (shard_images(s) == 0)
+        return CVY_OK;
+    int n = cvy_message_pieces(w, message_segment(s), "from", s->i->part, s->i->slot, w->pieces);
+    return w->team->transport->recv(w->group, cvy_link_number(w->program, s->i->part, w->program->stage),
+                                    s->i->shard, w->pieces, n, message_name(s));
+}
+
 static cvy_status do_add(const struct step *s) {
     float *sum = bucket_address(s->w, s->i->bucket, s->i->sum);
     return s->backend->add(s->w->device, sum, sum, bucket_address(s->w, s->i->bucket, s->i->from),
@@ -153,20 +208,20 @@ static cvy_status do_reduce(const struct step *s) {
     int n = 0;
     for (size_t k = 0; k < w->program->partials.n; k++) {
         const struct cvy_partial *p = &w->program->partials.data[k];
-        if (p->device == w->program->device) /* split calls: in the sum of its first shard */
+        if (p->device == w->program->replica) /* split calls: in the sum of its first shard */
             mine[n++] = bucket_address(w, s->i->bucket,
                                        s->work->is_split ? p->first - w->program->first_shard : p->sum);
     }
     r->mine = mine;
     r->result = bucket_address(w, s->i->bucket, 0);
-    return w->team->transport->reduce_start(w->group, s->i->bucket, r);
+    return w->team->transport->reduce_start(w->replicas, s->i->bucket, r);
 }
 
 static cvy_status do_wait(const struct step *s) {
-    return s->w->team->transport->reduce_wait(s->w->group, s->i->bucket);
+    return s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket);
 }
 
-static const struct cvy_segment *any_training_forward(const struct cvy_program *program) {
+const struct cvy_segment *cvy_program_forward(const struct cvy_program *program) {
     for (size_t i = 0; i < program->segments.n; i++) {
         if (program->segments.data[i].phase == CVY_PHASE_FORWARD && program->segments.data[i].is_training)
             return &program->segments.data[i];
@@ -174,11 +229,17 @@ static const struct cvy_segment *any_training_forward(const struct cvy_program *
     return NULL;
 }
 
+/* The last stage has the loss; the others learn it from there, so that none updates after a bad one. */
 static cvy_status do_check(const struct step *s) {
+    const struct cvy_program *p = s->w->program;
     const struct cvy_operand *operand;
-    const void *at = cvy_port_address(s->w, any_training_forward(s->w->program), "loss", 0, 0, &operand);
+    const void *at = cvy_port_address(s->w, cvy_program_forward(p), "loss", 0, 0, &operand);
     float loss = 0;
-    CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
+    if (at)
+        CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
+    if (p->n_stages > 1)
+        CVY_TRY(
+            s->w->team->transport->broadcast(s->w->group, p->n_stages - 1, &loss, sizeof loss, "the loss"));
     if (!isfinite(loss))
         return CVY_FAIL(CVY_ERR_NAN, "step %lld: the loss is %s", (long long)s->work->step,
                         isnan(loss) ? "nan" : "infinite");
@@ -200,7 +261,7 @@ static cvy_status download_rows(const struct step *s, const char *port, void *ho
     if (!host || shard_images(s) == 0)
         return CVY_OK;
     if (!at)
-        return CVY_FAIL(CVY_ERR_USAGE, "the graph has no output \"%s\": name one with cvy_output()", port);
+        return CVY_OK; /* another stage makes it */
     return s->backend->download(s->w->device, (char *)host + (size_t)shard_first(s) * row_bytes, at,
                                 (size_t)shard_images(s) * row_bytes);
 }
@@ -214,7 +275,7 @@ static cvy_status do_result(const struct step *s) {
 
 static cvy_status do_broadcast(const struct step *s) {
     s->w->is_evaluation_stale = true;
-    return s->w->team->transport->broadcast(s->w->group, 0, s->w->memory[CVY_SPACE_PERSIST],
+    return s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST],
                                             s->w->program->persist_bytes, "parameters");
 }
 
@@ -233,7 +294,7 @@ static cvy_status (*const actions[CVY_N_INSTR])(const struct step *) = {
     [CVY_I_LOAD] = do_load,       [CVY_I_RUN] = do_run,       [CVY_I_ADD] = do_add,
     [CVY_I_REDUCE] = do_reduce,   [CVY_I_WAIT] = do_wait,     [CVY_I_CHECK] = do_check,
     [CVY_I_UPDATE] = do_update,   [CVY_I_RESULT] = do_result, [CVY_I_BROADCAST] = do_broadcast,
-    [CVY_I_REFRESH] = do_refresh,
+    [CVY_I_REFRESH] = do_refresh, [CVY_I_SEND] = do_send,     [CVY_I_RECV] = do_recv,
 };
 
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {

@@ -12,13 +12,14 @@ struct request {
 static cvy_status gradient_task(struct cvy_worker *worker, void *argument) {
     const struct request *request = argument;
     const struct cvy_graph *g = worker->plan->train;
-    if (worker->rank != 0)
+    const struct cvy_stored *stored = cvy_store_find(&worker->store, request->name);
+    if (worker->program->replica != 0 || !stored)
         return CVY_OK;
     for (size_t i = 0; i < g->reducibles.n; i++) {
         const struct cvy_reducible *r = &g->reducibles.data[i];
         if (r->kind != CVY_REDUCE_GRADIENT || strcmp(cvy_graph_value(g, r->target)->name, request->name) != 0)
             continue;
-        struct cvy_stored at_gradient = *cvy_store_find(&worker->store, request->name);
+        struct cvy_stored at_gradient = *stored;
         at_gradient.place =
             (struct cvy_place){CVY_SPACE_SUM, worker->reducible_offset[i], at_gradient.place.n_bytes};
         return cvy_stored_read(worker, &at_gradient, request->out);

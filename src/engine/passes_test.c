@@ -147,7 +147,7 @@ static cvy_status shadow_task(struct cvy_worker *worker, void *argument) {
         return CVY_OK;
     CVY_TRY(cvy_pass_choose(plan->train, &options, &worker->masters, &g));
     CVY_TRY(cvy_graph_verify(g));
-    CVY_TRY(cvy_pass_memory(g, worker->device, &slot));
+    CVY_TRY(cvy_pass_memory(g, worker->device, 0, &slot));
     struct shadow s = {.g = g, .plan = &slot};
     CVY_TRY(CVY_ALLOC(s.owner, slot.slot_bytes / CVY_ALIGN));
     for (size_t i = 0; i < slot.slot_bytes / CVY_ALIGN; i++)

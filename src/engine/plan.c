@@ -22,6 +22,8 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     *o = *options;
     CVY_TRY(copy_text(plan, &o->devices));
     CVY_TRY(copy_text(plan, &o->strategy));
+    CVY_TRY(copy_text(plan, &o->mesh));
+    CVY_TRY(copy_text(plan, &o->schedule));
     CVY_TRY(copy_text(plan, &o->backend));
     CVY_TRY(copy_text(plan, &o->conv_algo));
     CVY_TRY(copy_text(plan, &o->optimizer));
@@ -30,6 +32,9 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     o->first_bucket_mb = o->first_bucket_mb > 0 ? o->first_bucket_mb : 1;
     o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 60;
     o->conv_algo = o->conv_algo ? o->conv_algo : "auto";
+    o->schedule = o->schedule ? o->schedule : "1f1b";
+    if (strcmp(o->schedule, "1f1b") && strcmp(o->schedule, "gpipe"))
+        return CVY_FAIL(CVY_ERR_USAGE, "schedule '%s': take gpipe or 1f1b", o->schedule);
     if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
         return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
                         o->conv_algo);
@@ -59,9 +64,15 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
         return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s%s; `convoy train --help` lists them", o->strategy,
                         nearest ? "; did you mean " : "", nearest ? nearest : "");
     }
-    o->shards = o->shards ? o->shards : plan->n_devices;
+    CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
+    if (plan->mesh.pipe > CVY_MAX_STAGES)
+        return CVY_FAIL(CVY_ERR_USAGE, "%d stages: at most %d", plan->mesh.pipe, CVY_MAX_STAGES);
+    /* a pipeline of P stages is busy S / (S + P - 1) of the time: 4 P shards keep it at 80 % */
+    int64_t usual = plan->mesh.pipe > 1 ? plan->mesh.data * 4 * plan->mesh.pipe : plan->mesh.data;
+    o->shards = o->shards ? o->shards : usual < o->batch_size ? usual : o->batch_size;
     plan->rule_batch = (o->batch_size + o->shards - 1) / o->shards;
-    struct cvy_strategy_input input = {.n_devices = plan->n_devices, .n_shards = (int32_t)o->shards};
+    struct cvy_strategy_input input = {
+        .mesh = plan->mesh, .n_shards = (int32_t)o->shards, .schedule = o->schedule};
     return plan->strategy->check(&input);
 }
 
@@ -102,6 +113,7 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
     CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
+    CVY_TRY_OUT(cvy_pass_stages(copy, plan->mesh.pipe));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));
     CVY_TRY_OUT(cvy_pass_update(copy, &update));
     CVY_TRY_OUT(cvy_graph_verify(copy));
@@ -119,6 +131,10 @@ static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
     cvy_status status;
     CVY_TRY_OUT(cvy_pass_mode(plan->built, false, wanted, 3, &mode));
     CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->evaluation));
+    if (plan->train)
+        cvy_pass_stages_like(plan->evaluation, plan->train);
+    else
+        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe));
     CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
 out:
     cvy_graph_free(mode);
@@ -127,14 +143,43 @@ out:
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
+/* One group of all devices, and with several replicas of several stages one for each stage. */
+static cvy_status open_groups(struct cvy_plan *plan) {
+    int data = plan->mesh.data, pipe = plan->mesh.pipe;
+    struct cvy_worker *w = plan->team.workers;
+    CVY_TRY(CVY_ALLOC(plan->groups, (size_t)plan->n_devices));
+    CVY_TRY(CVY_ALLOC(plan->replicas, (size_t)plan->n_devices));
+    if (plan->n_devices == 1)
+        return CVY_OK;
+    plan->team.transport = cvy_transport_find("threads");
+    CVY_TRY(plan->team.transport->open(plan->n_devices, plan->options.timeout_s, plan->groups));
+    for (int stage = 0; data > 1 && pipe > 1 && stage < pipe; stage++)
+        CVY_TRY(plan->team.transport->open(data, plan->options.timeout_s, plan->replicas + stage * data));
+    for (int i = 0; i < plan->n_devices; i++) {
+        w[i].group = plan->groups[i];
+        w[i].replicas = data == 1   ? NULL
+                        : pipe == 1 ? w[i].group
+                                    : plan->replicas[i % pipe * data + i / pipe];
+    }
+    return CVY_OK;
+}
+
+static void close_groups(struct cvy_plan *plan) {
+    int data = plan->mesh.data, pipe = plan->mesh.pipe;
+    for (int stage = 0; plan->replicas && stage < pipe; stage++) {
+        if (plan->replicas[stage * data])
+            plan->team.transport->close(data, plan->replicas + stage * data);
+    }
+    if (plan->groups && plan->groups[0])
+        plan->team.transport->close(plan->n_devices, plan->groups);
+    free(plan->replicas);
+    free(plan->groups);
+}
+
 static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
     CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
-    CVY_TRY(CVY_ALLOC(plan->groups, (size_t)list->n));
     plan->team.n = list->n;
-    if (list->n > 1) {
-        plan->team.transport = cvy_transport_find("threads");
-        CVY_TRY(plan->team.transport->open(list->n, plan->options.timeout_s, plan->groups));
-    }
+    CVY_TRY(open_groups(plan));
     for (int i = 0; i < list->n; i++) {
         struct cvy_worker *w = &plan->team.workers[i];
         struct cvy_device_spec spec = {.index = list->index[i],
@@ -145,7 +190,6 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
                                        .log = &plan->options.log};
         w->plan = plan;
         w->rank = i;
-        w->group = plan->groups[i];
         w->is_evaluation_stale = true;
         CVY_TRY(plan->backend->open(&spec, &w->device));
     }
@@ -206,10 +250,8 @@ void cvy_plan_free(cvy_plan *plan) {
         cvy_team_stop(&plan->team);
     for (int i = 0; i < plan->team.n; i++)
         free_worker(plan, &plan->team.workers[i]);
-    if (plan->team.transport && plan->groups[0])
-        plan->team.transport->close(plan->team.n, plan->groups);
+    close_groups(plan);
     free(plan->team.workers);
-    free(plan->groups);
     cvy_graph_free(plan->built);
     cvy_graph_free(plan->fused);
     cvy_graph_free(plan->train);

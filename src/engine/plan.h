@@ -12,14 +12,16 @@ struct cvy_plan {
     const struct cvy_backend *backend;
     const struct cvy_strategy *strategy;
     int n_devices, n_threads;
+    struct cvy_mesh mesh;
     char *device_names;              /* "cpu:0-1" */
     int64_t rule_batch;              /* the largest shard */
     struct cvy_graph *built;         /* a copy of the user's */
     struct cvy_graph *fused, *train; /* before and after autodiff and update; NULL without optimiser */
     struct cvy_graph *evaluation;
     struct cvy_team team;
-    struct cvy_group **groups;
-    bool is_used; /* a session exists */
+    struct cvy_group **groups;   /* of all devices: a handle each */
+    struct cvy_group **replicas; /* of those with the same stage: mesh.data handles for each stage */
+    bool is_used;                /* a session exists */
 };
 
 /* ---- compile.c: graphs to programs. Run by the workers. ---- */
@@ -31,6 +33,9 @@ cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_tra
 /* The segment for this run; NULL when it was not compiled. */
 struct cvy_segment *cvy_program_segment(const struct cvy_program *program, enum cvy_phase phase,
                                         bool is_training, int32_t part, int64_t shard_size);
+
+/* A training forward segment, whatever its size: "loss" and "hits" lie in the same place in all. NULL: none. */
+const struct cvy_segment *cvy_program_forward(const struct cvy_program *program);
 
 /* ---- execute.c: programs to results. Run by the workers. ---- */
 
@@ -49,6 +54,11 @@ struct cvy_work {
 /* Kernels and memory for what has been compiled; keeps stored values. */
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split);
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work);
+/* What goes to ("to") or comes from ("from") another stage with this segment's pass. Returns the number of pieces. */
+int cvy_message_pieces(const struct cvy_worker *worker, const struct cvy_segment *segment,
+                       const char *direction, int32_t peer, int32_t slot, struct cvy_piece *out);
+/* The transport's number of the link between two stages of this program's replica. */
+int cvy_link_number(const struct cvy_program *program, int32_t from_stage, int32_t to_stage);
 /* One operator with a kernel. */
 cvy_status cvy_execute_op(struct cvy_worker *worker, const struct cvy_segment *segment,
                           const struct cvy_prog_op *op, int32_t slot, int32_t sum);

@@ -57,13 +57,25 @@ static cvy_status open_task(struct cvy_worker *worker, void *argument) {
     return CVY_OK;
 }
 
+/* The first replica's stages together have everything. */
+static cvy_status list_stored(struct cvy_session *session) {
+    for (int i = 0; i < session->plan->mesh.pipe; i++) {
+        const struct cvy_store *store = &session->plan->team.workers[i].store;
+        for (size_t k = 0; k < store->values.n; k++)
+            CVY_TRY(cvy_vec_push(&session->stored, &store->values.data[k]));
+        if (store->staging_bytes > session->staging_bytes)
+            session->staging_bytes = store->staging_bytes;
+    }
+    return CVY_OK;
+}
+
 static cvy_status initialise(struct cvy_session *session) {
-    const struct cvy_store *store = &session->plan->team.workers[0].store;
     void *host = NULL;
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(cvy_alloc_items(1, store->staging_bytes, &host));
-    for (size_t i = 0; i < store->values.n; i++) {
-        const struct cvy_stored *s = &store->values.data[i];
+    CVY_TRY_OUT(list_stored(session));
+    CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
+    for (size_t i = 0; i < session->stored.n; i++) {
+        const struct cvy_stored *s = session->stored.data[i];
         bool is_drawn =
             s->desc.dtype == CVY_F32 && (s->kind == CVY_VALUE_PARAM || s->kind == CVY_VALUE_BUFFER);
         if (!is_drawn)
@@ -89,6 +101,7 @@ cvy_status cvy_session_new(cvy_plan *plan, cvy_session **out) {
     if (status == CVY_OK)
         status = initialise(session);
     if (status != CVY_OK) {
+        cvy_vec_free(&session->stored);
         free(session);
         return status;
     }
@@ -108,6 +121,7 @@ void cvy_session_free(cvy_session *session) {
         return;
     (void)cvy_team_run(&session->plan->team, release_task, NULL);
     session->plan->is_used = false;
+    cvy_vec_free(&session->stored);
     free(session);
 }
 
@@ -148,23 +162,19 @@ static cvy_status explain_failure(struct cvy_session *session, cvy_status status
     return found == CVY_OK ? cvy_error_restore(&error) : found;
 }
 
+/* The first replica's device that has the loss. */
 static cvy_status read_metrics_task(struct cvy_worker *worker, void *argument) {
     cvy_metrics *out = argument;
     const struct cvy_operand *operand;
+    const struct cvy_segment *segment = cvy_program_forward(worker->program);
+    const void *at = cvy_port_address(worker, segment, "loss", 0, 0, &operand);
     float loss = 0, hits[2] = {0, 0};
-    if (worker->rank != 0)
+    if (worker->program->replica != 0 || !at)
         return CVY_OK;
-    for (size_t i = 0; i < worker->program->segments.n; i++) {
-        const struct cvy_segment *s = &worker->program->segments.data[i];
-        const void *at = cvy_port_address(worker, s, "loss", 0, 0, &operand);
-        if (!at || !s->is_training)
-            continue;
-        CVY_TRY(worker->device->backend->download(worker->device, &loss, at, sizeof loss));
-        at = cvy_port_address(worker, s, "hits", 0, 0, &operand);
-        if (at)
-            CVY_TRY(worker->device->backend->download(worker->device, hits, at, sizeof hits));
-        break;
-    }
+    CVY_TRY(worker->device->backend->download(worker->device, &loss, at, sizeof loss));
+    at = cvy_port_address(worker, segment, "hits", 0, 0, &operand);
+    if (at)
+        CVY_TRY(worker->device->backend->download(worker->device, hits, at, sizeof hits));
     out->loss = (double)loss;
     out->top1 = (int64_t)hits[0];
     out->top5 = (int64_t)hits[1];
@@ -235,6 +245,12 @@ cvy_status cvy_update(cvy_session *session) {
 
 void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) { *out = session->metrics; }
 
+static cvy_status check_output(const struct cvy_graph *g, const char *name, const void *wanted) {
+    if (wanted && cvy_graph_output(g, name) == CVY_NONE)
+        return CVY_FAIL(CVY_ERR_USAGE, "the graph has no output \"%s\": name one with cvy_output()", name);
+    return CVY_OK;
+}
+
 cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,
                         float *logits) {
     const struct cvy_graph *g = session->plan->evaluation;
@@ -246,6 +262,9 @@ cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *los
                             .ranks = ranks,
                             .logits = logits};
     CVY_TRY(check_batch(session, batch, losses || ranks));
+    CVY_TRY(check_output(g, "losses", losses));
+    CVY_TRY(check_output(g, "ranks", ranks));
+    CVY_TRY(check_output(g, "logits", logits));
     CVY_TRY(cvy_session_prepare(session, batch->n, false, false));
     if (v != CVY_NONE)
         work.n_classes = cvy_shape_count(&cvy_graph_value(g, v)->desc.shape) / g->batch;

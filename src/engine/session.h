@@ -11,8 +11,10 @@ struct cvy_session {
     double lr;
     uint64_t n_updates;
     cvy_metrics metrics;
-    enum cvy_split_state split; /* which of the three calls was made last */
-    int64_t split_n;            /* images of that step */
+    enum cvy_split_state split;                /* which of the three calls was made last */
+    int64_t split_n;                           /* images of that step */
+    CVY_VEC(const struct cvy_stored *) stored; /* of all stages, from the first replica's stores */
+    size_t staging_bytes;                      /* the largest of them, plain */
 };
 
 /* Compiles what a batch of n images needs (its shards' sizes) and makes room for it. The trainer calls it for

@@ -62,6 +62,7 @@ struct setup {
     const char *devices, *strategy, *backend;
     int threads;
     bool is_split, from_text;
+    const char *schedule, *mesh;
 };
 
 static void read_back_programs(cvy_session *session) {
@@ -94,6 +95,8 @@ static uint64_t train(const struct setup *setup, double *loss) {
     uint64_t hash = 0;
     cvy_plan_options options = {.devices = setup->devices,
                                 .strategy = setup->strategy,
+                                .schedule = setup->schedule,
+                                .mesh = setup->mesh,
                                 .backend = setup->backend,
                                 .batch_size = BATCH,
                                 .shards = SHARDS,
@@ -131,27 +134,39 @@ static uint64_t train(const struct setup *setup, double *loss) {
 
 static void check_same_bits(const char *backend, int threads) {
     const struct setup setups[] = {
-        {"cpu:0", "single", backend, threads, false, false},
-        {"cpu:0", "single", backend, threads, false, false},
-        {"cpu:0", "single", backend, threads, true, false},
-        {"cpu:0", "single", backend, threads, false, true},
-        {"cpu:0", "ddp", backend, threads, false, false},
-        {"cpu:0-1", "ddp", backend, threads, false, false},
-        {"cpu:0-1", "ddp", backend, threads, true, false},
-        {"cpu:0-1", "ddp", backend, threads, false, true},
-        {"cpu:0-2", "ddp", backend, threads, false, false},
-        {"cpu:0-2", "ddp", backend, threads, true, false},
-        {"cpu:0-3", "ddp", backend, threads, false, false},
+        {"cpu:0", "single", backend, threads, false, false, NULL, NULL},
+        {"cpu:0", "single", backend, threads, false, false, NULL, NULL},
+        {"cpu:0", "single", backend, threads, true, false, NULL, NULL},
+        {"cpu:0", "single", backend, threads, false, true, NULL, NULL},
+        {"cpu:0", "ddp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-1", "ddp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-1", "ddp", backend, threads, true, false, NULL, NULL},
+        {"cpu:0-1", "ddp", backend, threads, false, true, NULL, NULL},
+        {"cpu:0-2", "ddp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-2", "ddp", backend, threads, true, false, NULL, NULL},
+        {"cpu:0-3", "ddp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-1", "mp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-1", "mp", backend, threads, true, false, NULL, NULL},
+        {"cpu:0-3", "mp", backend, threads, false, false, NULL, NULL},
+        {"cpu:0-1", "pipeline", backend, threads, false, false, "gpipe", NULL},
+        {"cpu:0-1", "pipeline", backend, threads, false, false, "1f1b", NULL},
+        {"cpu:0-1", "pipeline", backend, threads, true, false, "gpipe", NULL},
+        {"cpu:0-2", "pipeline", backend, threads, false, true, "1f1b", NULL},
+        {"cpu:0-3", "pipeline", backend, threads, false, false, "1f1b", NULL},
+        {"cpu:0-7", "pipeline", backend, threads, false, false, "gpipe", NULL},
+        {"cpu:0-3", "hybrid", backend, threads, false, false, "1f1b", "data=2,pipe=2"},
+        {"cpu:0-5", "hybrid", backend, threads, false, false, "gpipe", "data=2,pipe=3"},
+        {"cpu:0-5", "hybrid", backend, threads, true, false, "gpipe", "data=3,pipe=2"},
     };
     double loss = 0, first_loss = 0;
     uint64_t first = train(&setups[0], &first_loss);
     for (size_t i = 1; i < sizeof setups / sizeof *setups; i++) {
         uint64_t hash = train(&setups[i], &loss);
         if (hash != first || memcmp(&loss, &first_loss, sizeof loss) != 0)
-            fail_msg("%s %s%s%s: weights %016llx, loss %.9g; single: %016llx, %.9g", setups[i].devices,
-                     setups[i].strategy, setups[i].is_split ? " split" : "",
-                     setups[i].from_text ? " from text" : "", (unsigned long long)hash, loss,
-                     (unsigned long long)first, first_loss);
+            fail_msg("%s %s %s%s%s: weights %016llx, loss %.9g; single: %016llx, %.9g", setups[i].devices,
+                     setups[i].strategy, setups[i].schedule ? setups[i].schedule : "",
+                     setups[i].is_split ? " split" : "", setups[i].from_text ? " from text" : "",
+                     (unsigned long long)hash, loss, (unsigned long long)first, first_loss);
     }
 }
 

@@ -12,23 +12,40 @@ struct cvy_stored *cvy_store_find(const struct cvy_store *store, const char *nam
     return NULL;
 }
 
+/* The stage that keeps stored value v: that of the nodes that read it; what nobody reads stays on the first. */
+static int32_t home_stage(const struct cvy_graph *g, cvy_value v) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct cvy_node *node = &g->nodes.data[i];
+        for (int k = 0; k < node->n_in; k++) {
+            if (node->in[k] == v)
+                return node->stage;
+        }
+    }
+    return 0;
+}
+
+static cvy_status add_stored(struct cvy_store *store, const struct cvy_value_info *info,
+                             const struct cvy_device *device) {
+    struct cvy_stored stored = {
+        .kind = info->kind, .desc = info->desc, .init = info->init, .layout = info->layout};
+    char *name = NULL;
+    CVY_TRY(cvy_pool_strdup(&store->pool, info->name, &name));
+    stored.name = name;
+    size_t n = cvy_align_up(device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
+    stored.place = (struct cvy_place){CVY_SPACE_PERSIST, store->persist_bytes, n};
+    store->persist_bytes += n;
+    size_t plain = cvy_align_up(cvy_desc_bytes(&info->desc), CVY_ALIGN);
+    store->staging_bytes = plain > store->staging_bytes ? plain : store->staging_bytes;
+    return cvy_vec_push(&store->values, stored);
+}
+
 cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
-                           const struct cvy_device *device) {
+                           const struct cvy_device *device, int32_t stage) {
     for (size_t v = 0; v < g->values.n; v++) {
         const struct cvy_value_info *info = &g->values.data[v];
-        if (info->kind == CVY_VALUE_INPUT || info->kind == CVY_VALUE_RESULT)
-            continue;
-        struct cvy_stored stored = {
-            .kind = info->kind, .desc = info->desc, .init = info->init, .layout = info->layout};
-        char *name = NULL;
-        CVY_TRY(cvy_pool_strdup(&store->pool, info->name, &name));
-        stored.name = name;
-        size_t n = cvy_align_up(device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
-        stored.place = (struct cvy_place){CVY_SPACE_PERSIST, store->persist_bytes, n};
-        store->persist_bytes += n;
-        size_t plain = cvy_align_up(cvy_desc_bytes(&info->desc), CVY_ALIGN);
-        store->staging_bytes = plain > store->staging_bytes ? plain : store->staging_bytes;
-        CVY_TRY(cvy_vec_push(&store->values, stored));
+        bool is_stored = info->kind != CVY_VALUE_INPUT && info->kind != CVY_VALUE_RESULT;
+        if (is_stored && (info->kind == CVY_VALUE_HYPER || home_stage(g, (cvy_value)v) == stage))
+            CVY_TRY(add_stored(store, info, device));
     }
     return CVY_OK;
 }

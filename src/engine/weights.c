@@ -16,13 +16,14 @@ struct transfer {
 
 static cvy_status read_task(struct cvy_worker *worker, void *argument) {
     const struct transfer *t = argument;
-    return worker->rank == 0 ? cvy_stored_read(worker, cvy_store_find(&worker->store, t->name), t->to)
-                             : CVY_OK;
+    const struct cvy_stored *stored = cvy_store_find(&worker->store, t->name);
+    return worker->program->replica == 0 && stored ? cvy_stored_read(worker, stored, t->to) : CVY_OK;
 }
 
 static cvy_status write_task(struct cvy_worker *worker, void *argument) {
     const struct transfer *t = argument;
-    return cvy_stored_write(worker, cvy_store_find(&worker->store, t->name), t->from);
+    const struct cvy_stored *stored = cvy_store_find(&worker->store, t->name);
+    return stored ? cvy_stored_write(worker, stored, t->from) : CVY_OK;
 }
 
 cvy_status cvy_session_read(struct cvy_session *session, const char *name, void *host) {
@@ -44,8 +45,12 @@ static bool is_weight(const struct cvy_stored *s) {
 }
 static bool is_state(const struct cvy_stored *s) { return s->kind == CVY_VALUE_STATE; }
 
-static const struct cvy_store *store_of(const struct cvy_session *session) {
-    return &session->plan->team.workers[0].store;
+static const struct cvy_stored *find_stored(const struct cvy_session *session, const char *name) {
+    for (size_t i = 0; i < session->stored.n; i++) {
+        if (strcmp(session->stored.data[i]->name, name) == 0)
+            return session->stored.data[i];
+    }
+    return NULL;
 }
 
 static int by_name(const void *a, const void *b) {
@@ -55,17 +60,16 @@ static int by_name(const void *a, const void *b) {
 /* Reads all selected values; *out in name order; the bytes are one block, *block, that the caller frees. */
 static cvy_status read_all(struct cvy_session *session, selector select, struct cvy_safetensor **out,
                            size_t *n, char **block) {
-    const struct cvy_store *store = store_of(session);
     size_t bytes = 0, at = 0;
     *n = 0;
-    for (size_t i = 0; i < store->values.n; i++) {
-        if (select(&store->values.data[i]))
-            bytes += cvy_align_up(cvy_desc_bytes(&store->values.data[i].desc), CVY_ALIGN);
+    for (size_t i = 0; i < session->stored.n; i++) {
+        if (select(session->stored.data[i]))
+            bytes += cvy_align_up(cvy_desc_bytes(&session->stored.data[i]->desc), CVY_ALIGN);
     }
-    CVY_TRY(CVY_ALLOC(*out, store->values.n));
+    CVY_TRY(CVY_ALLOC(*out, session->stored.n));
     CVY_TRY(CVY_ALLOC(*block, bytes));
-    for (size_t i = 0; i < store->values.n; i++) {
-        const struct cvy_stored *s = &store->values.data[i];
+    for (size_t i = 0; i < session->stored.n; i++) {
+        const struct cvy_stored *s = session->stored.data[i];
         if (!select(s))
             continue;
         CVY_TRY(cvy_session_read(session, s->name, *block + at));
@@ -113,14 +117,13 @@ static cvy_status check_tensor(const struct cvy_safetensors *file, const char *p
 /* Everything is checked before anything is changed. */
 static cvy_status check_file(const struct cvy_session *session, selector select, const char *path,
                              const struct cvy_safetensors *file) {
-    const struct cvy_store *store = store_of(session);
-    for (size_t i = 0; i < store->values.n; i++) {
-        if (select(&store->values.data[i]))
-            CVY_TRY(check_tensor(file, path, &store->values.data[i]));
+    for (size_t i = 0; i < session->stored.n; i++) {
+        if (select(session->stored.data[i]))
+            CVY_TRY(check_tensor(file, path, session->stored.data[i]));
     }
     for (size_t i = 0; i < cvy_safetensors_count(file); i++) {
         const char *name = cvy_safetensors_name(file, i);
-        const struct cvy_stored *s = cvy_store_find(store, name);
+        const struct cvy_stored *s = find_stored(session, name);
         if (!s || !select(s))
             return CVY_FAIL(CVY_ERR_DATA,
                             "%s: has a tensor '%s' that this model lacks; is it of another model?", path,
@@ -131,12 +134,11 @@ static cvy_status check_file(const struct cvy_session *session, selector select,
 
 static cvy_status load_values(struct cvy_session *session, selector select,
                               const struct cvy_safetensors *file) {
-    const struct cvy_store *store = store_of(session);
     void *host = NULL;
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(cvy_alloc_items(1, store->staging_bytes, &host));
-    for (size_t i = 0; i < store->values.n; i++) {
-        const struct cvy_stored *s = &store->values.data[i];
+    CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
+    for (size_t i = 0; i < session->stored.n; i++) {
+        const struct cvy_stored *s = session->stored.data[i];
         struct cvy_desc desc;
         const void *bytes;
         if (!select(s))

@@ -4,11 +4,17 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static void give_up(struct cvy_worker *worker) {
+/* A loss that is not finite is seen by all devices alike: nobody is left waiting, and the group stays usable. */
+static void give_up(struct cvy_worker *worker, cvy_status status) {
     struct cvy_team *team = worker->team;
     int none = -1;
-    if (atomic_compare_exchange_strong(&team->first_failed, &none, worker->rank) && worker->group)
+    atomic_compare_exchange_strong(&team->first_failed, &none, worker->rank);
+    if (status == CVY_ERR_NAN)
+        return;
+    if (worker->group) /* the first reason stays */
         team->transport->abort(worker->group, worker->error.message);
+    if (worker->replicas && worker->replicas != worker->group)
+        team->transport->abort(worker->replicas, worker->error.message);
 }
 
 static void run_task(struct cvy_worker *worker, cvy_task task, void *argument) {
@@ -16,7 +22,7 @@ static void run_task(struct cvy_worker *worker, cvy_task task, void *argument) {
     worker->error.code = CVY_OK;
     if (status != CVY_OK) {
         cvy_error_save(&worker->error, status);
-        give_up(worker);
+        give_up(worker, status);
     }
 }
 
@@ -48,7 +54,13 @@ cvy_status cvy_team_run(struct cvy_team *team, cvy_task task, void *argument) {
     /* every wait inside a task has its own deadline, so that this one only catches our own bugs */
     CVY_TRY(cvy_counter_wait(&team->done, team->n_tasks * (uint64_t)team->n, 1e9, NULL, "the devices"));
     int failed = atomic_load(&team->first_failed);
-    return failed < 0 ? CVY_OK : cvy_error_restore(&team->workers[failed].error);
+    if (failed < 0)
+        return CVY_OK;
+    for (int i = 0; team->workers[failed].error.code == CVY_ERR_NAN && i < team->n; i++) {
+        if (team->workers[i].error.code == CVY_ERR_NAN) /* the lowest device: it has the lowest shard */
+            return cvy_error_restore(&team->workers[i].error);
+    }
+    return cvy_error_restore(&team->workers[failed].error);
 }
 
 cvy_status cvy_team_start(struct cvy_team *team) {

@@ -18,7 +18,8 @@ struct cvy_worker {
     struct cvy_plan *plan;
     int32_t rank; /* device number within the run */
     struct cvy_device *device;
-    struct cvy_group *group; /* NULL when alone */
+    struct cvy_group *group;    /* of all devices; NULL when alone */
+    struct cvy_group *replicas; /* of the devices with the same stage; NULL when there is one replica */
     struct cvy_program *program;
     struct cvy_store store;
     size_t *reducible_offset; /* per reducible of the training graph: its place in a sum */
@@ -37,6 +38,8 @@ struct cvy_worker {
     void **in, **out;                 /* operand addresses of the running operator */
     struct cvy_reduction *reductions; /* per bucket */
     float **mine;                     /* partials of this device, per bucket */
+    struct cvy_piece *pieces;         /* of the running message */
+    bool is_linked;                   /* the links to other stages are open */
     bool is_evaluation_stale;         /* weights changed since evaluation's packed copies were made */
 
     struct cvy_team *team;

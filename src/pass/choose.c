@@ -199,6 +199,8 @@ static cvy_status finish(struct chooser *c) {
     struct cvy_node near = {.phase = CVY_PHASE_FORWARD, .stage = -1, .bucket = -1};
     for (size_t i = 0; i < c->g->outputs.n; i++) {
         cvy_value v;
+        int32_t maker = cvy_graph_value(c->to, c->map[c->g->outputs.data[i].value])->node;
+        near.stage = maker < 0 ? 0 : c->to->nodes.data[maker].stage;
         CVY_TRY(in_layout(c, &near, c->map[c->g->outputs.data[i].value], NULL, &v));
         CVY_TRY(cvy_graph_set_output(c->to, c->g->outputs.data[i].name, v));
     }

@@ -1,5 +1,6 @@
-/* memory: where each value lies within a shard's slot. Time is the order of execution, FORWARD nodes then
-   BACKWARD ones. A value holds its bytes from the node that makes it to its last reader; holes are filled best
+/* memory: where each value lies within a shard's slot on the device of one stage. Time is the order of execution,
+   the stage's FORWARD nodes, then its BACKWARD ones. What another stage sends is there from the beginning of the
+   phase in which it is made; what is sent away stays until its phase is over. A value holds its bytes from the node that makes it to its last reader; holes are filled best
    fit first. A view shares its input's bytes; an output takes its input's place when the operator and the
    kernel allow it and nobody reads the input afterwards. An output that nobody reads gets no place. */
 #include "pass/pass.h"
@@ -14,9 +15,12 @@ struct hole {
 struct planner {
     const struct cvy_graph *g;
     const struct cvy_device *device;
+    int32_t stage;
     struct cvy_slot_plan *plan;
-    bool *in_slot;     /* per value */
-    int64_t *last_use; /* per value: time; roots take the maximum over what shares their bytes */
+    int32_t *order;       /* nodes of this stage by time */
+    int64_t n, n_forward; /* how many, and how many of them FORWARD */
+    bool *in_slot;        /* per value */
+    int64_t *last_use;    /* per value: time; roots take the maximum over what shares their bytes */
     bool *used;
     struct cvy_operand_spec *in, *out;
     CVY_VEC(struct hole) holes; /* by offset, never adjacent */
@@ -84,40 +88,76 @@ static cvy_status place(struct planner *p, cvy_value v) {
 
 static bool is_view(const struct cvy_node *node) { return (node->op->flags & CVY_OP_VIEW) != 0; }
 
+/* The maker of v, when that is another stage; else NULL. */
+static const struct cvy_node *foreign_maker(const struct planner *p, cvy_value v) {
+    int32_t node = p->g->values.data[v].node;
+    const struct cvy_node *maker = node < 0 ? NULL : &p->g->nodes.data[node];
+    bool is_activation = maker && (maker->phase == CVY_PHASE_FORWARD || maker->phase == CVY_PHASE_BACKWARD);
+    return is_activation && maker->stage != p->stage ? maker : NULL;
+}
+
+/* When v comes into the slot without a node of this stage: -1 at the start, n_forward before the backward pass. */
+static int64_t arrival(const struct planner *p, cvy_value v) {
+    const struct cvy_node *maker = foreign_maker(p, v);
+    return maker && maker->phase == CVY_PHASE_BACKWARD ? p->n_forward : -1;
+}
+
+static void mark_made(struct planner *p) {
+    for (int64_t t = 0; t < p->n; t++) {
+        const struct cvy_node *node = &p->g->nodes.data[p->order[t]];
+        for (int o = 0; o < node->n_out; o++) {
+            p->in_slot[node->out[o]] = true;
+            p->last_use[node->out[o]] = t;
+        }
+        if (is_view(node))
+            p->plan->storage[node->out[0]] = node->in[0];
+    }
+    for (size_t i = 0; i < p->g->reducibles.n; i++)
+        p->in_slot[p->g->reducibles.data[i].value] = false;
+}
+
+static void mark_read(struct planner *p) {
+    for (int64_t t = 0; t < p->n; t++) {
+        const struct cvy_node *node = &p->g->nodes.data[p->order[t]];
+        for (int k = 0; k < node->n_in; k++) {
+            cvy_value v = node->in[k];
+            if (v == CVY_NONE)
+                continue;
+            if (p->g->values.data[v].kind == CVY_VALUE_INPUT || foreign_maker(p, v))
+                p->in_slot[v] = true;
+            p->last_use[root_of(p, v)] = t;
+        }
+    }
+}
+
+/* Messages leave when their phase is over; outputs are read at the very end. */
+static void mark_sent(struct planner *p) {
+    for (size_t i = 0; i < p->g->nodes.n; i++) {
+        const struct cvy_node *node = &p->g->nodes.data[i];
+        for (int k = 0; node->stage != p->stage && k < node->n_in; k++) {
+            if (node->in[k] == CVY_NONE || !p->in_slot[node->in[k]] || foreign_maker(p, node->in[k]))
+                continue;
+            bool is_forward =
+                p->g->nodes.data[p->g->values.data[node->in[k]].node].phase == CVY_PHASE_FORWARD;
+            int64_t until = is_forward ? p->n_forward : p->n;
+            cvy_value root = root_of(p, node->in[k]);
+            p->last_use[root] = p->last_use[root] > until ? p->last_use[root] : until;
+        }
+    }
+    for (size_t i = 0; i < p->g->outputs.n; i++)
+        p->last_use[root_of(p, p->g->outputs.data[i].value)] = p->n;
+}
+
 /* Slot membership, views and last uses, in the order of execution. */
-static void find_uses(struct planner *p, const int32_t *order, size_t n) {
-    const struct cvy_graph *g = p->g;
-    for (size_t v = 0; v < g->values.n; v++) {
-        enum cvy_value_kind kind = g->values.data[v].kind;
-        p->in_slot[v] = kind == CVY_VALUE_INPUT;
+static void find_uses(struct planner *p) {
+    for (size_t v = 0; v < p->g->values.n; v++) {
         p->plan->storage[v] = (cvy_value)v;
         p->plan->offset[v] = SIZE_MAX;
         p->last_use[v] = -1;
     }
-    for (size_t t = 0; t < n; t++) {
-        const struct cvy_node *node = &g->nodes.data[order[t]];
-        for (int o = 0; o < node->n_out; o++) {
-            p->in_slot[node->out[o]] = true;
-            p->last_use[node->out[o]] = (int64_t)t;
-        }
-        if (is_view(node)) {
-            p->plan->storage[node->out[0]] = node->in[0];
-        }
-    }
-    for (size_t i = 0; i < g->reducibles.n; i++) {
-        p->in_slot[g->reducibles.data[i].value] = false;
-    }
-    for (size_t t = 0; t < n; t++) {
-        const struct cvy_node *node = &g->nodes.data[order[t]];
-        for (int k = 0; k < node->n_in; k++) {
-            if (node->in[k] != CVY_NONE) {
-                p->last_use[root_of(p, node->in[k])] = (int64_t)t;
-            }
-        }
-    }
-    for (size_t i = 0; i < g->outputs.n; i++) {
-        p->last_use[root_of(p, g->outputs.data[i].value)] = (int64_t)n;
-    }
+    mark_made(p);
+    mark_read(p);
+    mark_sent(p);
 }
 
 /* The root whose place output o of the node at time t may take, or CVY_NONE. */
@@ -184,30 +224,41 @@ static cvy_status free_dead(struct planner *p, const struct cvy_node *node, int6
     return CVY_OK;
 }
 
-static cvy_status plan_nodes(struct planner *p) {
-    const struct cvy_graph *g = p->g;
-    int32_t *order = NULL;
-    size_t n = 0;
-    cvy_status status = CVY_OK;
-    CVY_TRY_OUT(CVY_ALLOC(order, g->nodes.n));
+static cvy_status order_nodes(struct planner *p) {
+    CVY_TRY(CVY_ALLOC(p->order, p->g->nodes.n));
     for (int phase = CVY_PHASE_FORWARD; phase <= CVY_PHASE_BACKWARD; phase++) {
-        for (size_t i = 0; i < g->nodes.n; i++) {
-            if ((int)g->nodes.data[i].phase == phase) {
-                order[n++] = (int32_t)i;
-            }
+        for (size_t i = 0; i < p->g->nodes.n; i++) {
+            const struct cvy_node *node = &p->g->nodes.data[i];
+            if ((int)node->phase == phase && node->stage == p->stage)
+                p->order[p->n++] = (int32_t)i;
         }
+        p->n_forward = phase == CVY_PHASE_FORWARD ? p->n : p->n_forward;
     }
-    find_uses(p, order, n);
-    for (size_t v = 0; v < g->values.n; v++) {
-        if (g->values.data[v].kind == CVY_VALUE_INPUT) {
-            CVY_TRY_OUT(place(p, (cvy_value)v));
-        }
+    return CVY_OK;
+}
+
+/* Inputs and messages that come at this time. */
+static cvy_status place_arrivals(struct planner *p, int64_t t) {
+    for (size_t v = 0; v < p->g->values.n; v++) {
+        bool comes = p->g->values.data[v].kind == CVY_VALUE_INPUT || foreign_maker(p, (cvy_value)v);
+        if (p->in_slot[v] && comes && arrival(p, (cvy_value)v) == t)
+            CVY_TRY(place(p, (cvy_value)v));
     }
-    for (size_t t = 0; t < n; t++) {
-        CVY_TRY_OUT(place_outputs(p, &g->nodes.data[order[t]], (int64_t)t));
-        CVY_TRY_OUT(free_dead(p, &g->nodes.data[order[t]], (int64_t)t));
+    return CVY_OK;
+}
+
+static cvy_status plan_nodes(struct planner *p) {
+    CVY_TRY(order_nodes(p));
+    find_uses(p);
+    CVY_TRY(place_arrivals(p, -1));
+    for (int64_t t = 0; t < p->n; t++) {
+        const struct cvy_node *node = &p->g->nodes.data[p->order[t]];
+        if (t == p->n_forward)
+            CVY_TRY(place_arrivals(p, t));
+        CVY_TRY(place_outputs(p, node, t));
+        CVY_TRY(free_dead(p, node, t));
     }
-    for (size_t v = 0; v < g->values.n; v++) { /* everyone gets the offset of the bytes it shares */
+    for (size_t v = 0; v < p->g->values.n; v++) { /* everyone gets the offset of the bytes it shares */
         cvy_value root = root_of(p, (cvy_value)v);
         p->plan->storage[v] = root;
         if (p->in_slot[v] && p->in_slot[root]) {
@@ -215,14 +266,12 @@ static cvy_status plan_nodes(struct planner *p) {
             p->plan->n_bytes[v] = p->plan->n_bytes[root];
         }
     }
-out:
-    free(order);
-    return status;
+    return CVY_OK;
 }
 
-cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device,
+cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device, int32_t stage,
                            struct cvy_slot_plan *out) {
-    struct planner p = {.g = g, .device = device, .plan = out};
+    struct planner p = {.g = g, .device = device, .stage = stage, .plan = out};
     cvy_status status = CVY_OK;
     *out = (struct cvy_slot_plan){.n_values = g->values.n};
     CVY_TRY_OUT(CVY_ALLOC(out->offset, g->values.n));
@@ -235,6 +284,7 @@ cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *d
     CVY_TRY_OUT(cvy_graph_used(g, &p.used));
     CVY_TRY_OUT(plan_nodes(&p));
 out:
+    free(p.order);
     free(p.in_slot);
     free(p.last_use);
     free(p.used);

@@ -1,5 +1,5 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
-     built graph -> mode -> fuse -> autodiff -> update -> choose -> (strategy) -> memory
+     built graph -> mode -> fuse -> stage -> autodiff -> update -> choose -> (strategy) -> memory
    All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
@@ -15,17 +15,26 @@ cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char
 /* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
 
+/* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by cost. */
+cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages);
+/* The stages of another graph of the same model: evaluation runs where training keeps the parameters. */
+void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like);
+
 /* autodiff: appends BACKWARD nodes for the gradient of output "loss" and fills g->reducibles: loss, hits,
    statistics, and the gradient of each parameter that the loss depends on, in the order they are made. */
 cvy_status cvy_pass_autodiff(struct cvy_graph *g);
 
-/* update: cuts the reducibles into buckets and appends, for each bucket, the optimiser over its parameters. */
+/* update: orders the reducibles by stage, last first, cuts them into buckets of one stage each, and appends, for each
+   bucket, the optimiser over its parameters. */
 struct cvy_update_options {
     const struct cvy_op *optimizer;
     const void *attrs;                       /* its attributes */
     size_t first_bucket_bytes, bucket_bytes; /* borders; one tensor is never cut */
 };
 cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options);
+
+/* The stage of each of g's buckets: out has room for g->n_buckets. */
+void cvy_bucket_stages(const struct cvy_graph *g, int32_t *out);
 
 /* choose: asks the backend for each node's layouts and algorithm, and puts `reorder` nodes where two disagree.
    A stored value has one master layout, fixed by the training graph at the largest shard size (the layout of
@@ -51,7 +60,7 @@ cvy_status cvy_pass_masters(const struct cvy_graph *g, const struct cvy_choose_o
 cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_options *options,
                            const struct cvy_masters *masters, struct cvy_graph **out);
 
-/* memory: offsets of the values that live within a shard's slot, by liveness over FORWARD then BACKWARD nodes,
+/* memory: offsets of the values that one stage's nodes make or read within a shard's slot, by liveness over FORWARD then BACKWARD nodes,
    reusing an input's place where operator and kernel allow. Stored values and reducibles get no slot. */
 struct cvy_slot_plan {
     size_t *offset;  /* per value; SIZE_MAX: not in the slot */
@@ -61,7 +70,7 @@ struct cvy_slot_plan {
     size_t slot_bytes;
     size_t n_values;
 };
-cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device,
+cvy_status cvy_pass_memory(const struct cvy_graph *g, const struct cvy_device *device, int32_t stage,
                            struct cvy_slot_plan *out);
 void cvy_slot_plan_free(struct cvy_slot_plan *plan);
 

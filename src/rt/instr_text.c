@@ -22,6 +22,12 @@ static const char letters[] = {[CVY_PHASE_FORWARD] = 'F',
                                [CVY_PHASE_UPDATE] = 'U',
                                [CVY_PHASE_REFRESH] = 'R'};
 
+/* Of a run: which segment. Of a message: phase and stage of the segment that it comes from or goes to, and as part
+   the other stage. */
+static bool has_phase(enum cvy_instr_kind kind) {
+    return kind == CVY_I_RUN || kind == CVY_I_SEND || kind == CVY_I_RECV;
+}
+
 /* "F0", "B0.1": letter of the phase, stage, part; a forward part 0 goes without saying. */
 static void print_run(const struct cvy_instr *i, struct cvy_text *out) {
     cvy_text_printf(out, " %c%d", letters[i->phase], i->stage);
@@ -32,7 +38,7 @@ static void print_run(const struct cvy_instr *i, struct cvy_text *out) {
 void cvy_instr_print(const struct cvy_instr *instr, struct cvy_text *out) {
     struct cvy_instr copy = *instr;
     cvy_text_printf(out, "  %s", cvy_instr_name(instr->kind));
-    if (instr->kind == CVY_I_RUN) {
+    if (has_phase(instr->kind)) {
         print_run(instr, out);
         copy.stage = copy.part = -1;
     }
@@ -101,7 +107,7 @@ cvy_status cvy_instr_parse(struct cvy_scan *scan, struct cvy_instr *out) {
         kinds[k] = cvy_instr_name((enum cvy_instr_kind)k);
     CVY_TRY(cvy_scan_choice(scan, kinds, CVY_N_INSTR, &kind));
     instr.kind = (enum cvy_instr_kind)kind;
-    if (kind == CVY_I_RUN)
+    if (has_phase(instr.kind))
         CVY_TRY(parse_run(scan, &instr));
     for (int k = 0; k < N_FIELDS; k++) {
         if (cvy_scan_accept(scan, fields[k].name))

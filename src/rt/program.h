@@ -30,8 +30,10 @@ struct cvy_operand {
     struct cvy_place place;
 };
 
-struct cvy_port { /* an operand that the host reads or writes: "images", "labels", "divisor", "rng", "hyper",
-                     "loss", "hits", "losses", "ranks", "logits" */
+struct
+    cvy_port { /* an operand that is reached from outside: by the host, "images", "labels", "divisor", "rng",
+                     "hyper", "loss", "hits", "losses", "ranks", "logits"; by messages, "to:2" and "from:0" name what
+                     goes to stage 2 and comes from stage 0, in the same order on both sides */
     const char *name;
     int32_t operand; /* index into the segment's operands */
 };
@@ -66,8 +68,9 @@ struct cvy_segment {
 enum cvy_instr_kind {
     CVY_I_LOAD,      /* images and labels of `shard` into `slot` */
     CVY_I_RUN,       /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
-    CVY_I_ZERO,      /* an empty shard: bucket of sum `sum` = 0 */
     CVY_I_ADD,       /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
+    CVY_I_SEND,      /* `phase`'s values of `shard` that stage `part` reads, to that stage */
+    CVY_I_RECV,      /* the same, from stage `part` */
     CVY_I_REDUCE,    /* start the all-reduce of `bucket`. Collective */
     CVY_I_WAIT,      /* wait for it: sum 0 holds the result. Collective */
     CVY_I_CHECK,     /* the reduced loss must be finite, before anything is updated */
@@ -99,7 +102,8 @@ struct cvy_bucket {
 };
 
 struct cvy_program {
-    int32_t device, n_devices; /* rank within the run */
+    int32_t device, n_devices;        /* rank within the run */
+    int32_t replica, stage, n_stages; /* place in the mesh: device = replica * n_stages + stage */
     int32_t n_shards;
     int32_t first_shard, n_local_shards;
     CVY_VEC(struct cvy_segment) segments;

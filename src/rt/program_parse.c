@@ -32,6 +32,11 @@ static cvy_status parse_program_line(struct reader *r) {
     CVY_TRY(cvy_scan_expect(&r->scan, "program"));
     CVY_TRY(parse_count(&r->scan, "device", &p->device));
     CVY_TRY(parse_count(&r->scan, "of", &p->n_devices));
+    CVY_TRY(cvy_scan_expect(&r->scan, ","));
+    CVY_TRY(parse_count(&r->scan, "stage", &p->stage));
+    CVY_TRY(parse_count(&r->scan, "of", &p->n_stages));
+    CVY_TRY(cvy_scan_expect(&r->scan, "of"));
+    CVY_TRY(parse_count(&r->scan, "replica", &p->replica));
     CVY_TRY(parse_count(&r->scan, ",", &p->n_local_shards));
     CVY_TRY(cvy_scan_expect(&r->scan, "shards"));
     CVY_TRY(parse_count(&r->scan, "from", &p->first_shard));

@@ -15,8 +15,9 @@ const struct cvy_field cvy_schedule_fields[CVY_N_SCHEDULES] = {
     {"evaluate", offsetof(struct cvy_program, evaluate)}, {"start", offsetof(struct cvy_program, start)},
 };
 static void print_head(const struct cvy_program *p, struct cvy_text *out) {
-    cvy_text_printf(out, "program device %d of %d, %d shards from %d of %d\n", p->device, p->n_devices,
-                    p->n_local_shards, p->first_shard, p->n_shards);
+    cvy_text_printf(out, "program device %d of %d, stage %d of %d of replica %d, %d shards from %d of %d\n",
+                    p->device, p->n_devices, p->stage, p->n_stages, p->replica, p->n_local_shards,
+                    p->first_shard, p->n_shards);
     cvy_text_printf(
         out,
         "memory persist %zu, packed %zu, sum %zu x %d (split %d), slot %zu x %d (split %d), scratch %zu\n",

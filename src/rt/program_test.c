@@ -9,7 +9,7 @@
 #include "cvy_test.h"
 
 static const char golden[] =
-    "program device 1 of 2, 2 shards from 2 of 4\n"
+    "program device 1 of 2, stage 0 of 1 of replica 1, 2 shards from 2 of 4\n"
     "memory persist 192, packed 64, sum 128 x 1 (split 2), slot 192 x 2 (split 3), scratch 0\n"
     "bucket offset 0 floats 16\n"
     "bucket offset 64 floats 16\n"
@@ -174,7 +174,8 @@ static void test_instructions(void **state) {
         {"  run B12.0 slot 0\n", {CVY_I_RUN, CVY_PHASE_BACKWARD, 12, 0, -1, 0, -1, -1, -1, 0, 0, -1}},
         {"  run U0.4\n", {CVY_I_RUN, CVY_PHASE_UPDATE, 0, 4, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  run R2147483647.1\n", {CVY_I_RUN, CVY_PHASE_REFRESH, INT32_MAX, 1, -1, -1, -1, -1, -1, 0, 0, -1}},
-        {"  zero sum 1 bucket 0\n", {CVY_I_ZERO, 0, -1, -1, -1, -1, 1, -1, 0, 0, 0, -1}},
+        {"  send B1.0 shard 3 slot 0 stream 1\n",
+         {CVY_I_SEND, CVY_PHASE_BACKWARD, 1, 0, 3, 0, -1, -1, -1, 1, 0, -1}},
         {"  add sum 0 from 1 bucket 2\n", {CVY_I_ADD, 0, -1, -1, -1, -1, 0, 1, 2, 0, 0, -1}},
         {"  reduce bucket 2 record e0 stream 1\n", {CVY_I_REDUCE, 0, -1, -1, -1, -1, -1, -1, 2, 1, 0, 0}},
         {"  wait bucket 2 wait e0\n", {CVY_I_WAIT, 0, -1, -1, -1, -1, -1, -1, 2, 0, 1, -1}},
@@ -203,7 +204,7 @@ static void test_instructions(void **state) {
 /* ---- running --------------------------------------------------------------------------------------- */
 
 static const char runnable[] =
-    "program device 0 of 1, 1 shards from 0 of 1\n"
+    "program device 0 of 1, stage 0 of 1 of replica 0, 1 shards from 0 of 1\n"
     "memory persist 64, packed 0, sum 0 x 1 (split 1), slot 256 x 1 (split 1), scratch 0\n"
     "segment F0/2 forward train stage 0 part 0 shard 2 rule 2\n"
     "  x f32[2,2] slot 0 bytes 16\n"
@@ -282,7 +283,7 @@ static const struct {
     const char *from, *to, *message;
 } refused[] = {
     {"program", "graph", "line 1: program is expected"},
-    {"device 1 of 2", "device 2 of 2", "device 2 of 2 cannot own"},
+    {"device 1 of 2", "device 2 of 2", "device 2 of 2 cannot be"},
     {"from 2 of 4", "from 3 of 4", "cannot own 2 shards from 3 of 4"},
     {"x 1 (split 2)", "x 1", "line 2: ( is expected"},
     {"memory", "memery", "line 2: \"memery\" starts no line"},

@@ -124,13 +124,13 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     if (i->shard >= 0 && (i->shard < p->first_shard || i->shard >= p->first_shard + p->n_local_shards))
         return BROKEN("%s in schedule %s takes shard %d, which is another device's", name, schedule,
                       i->shard);
-    bool needs_bucket = i->kind == CVY_I_ZERO || i->kind == CVY_I_ADD || i->kind == CVY_I_REDUCE ||
-                        i->kind == CVY_I_WAIT || i->kind == CVY_I_UPDATE;
-    bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT;
+    bool needs_bucket =
+        i->kind == CVY_I_ADD || i->kind == CVY_I_REDUCE || i->kind == CVY_I_WAIT || i->kind == CVY_I_UPDATE;
+    bool is_message = i->kind == CVY_I_SEND || i->kind == CVY_I_RECV;
+    bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT || is_message;
     if ((needs_bucket && i->bucket < 0) || (needs_shard && (i->shard < 0 || i->slot < 0)) ||
-        (i->kind == CVY_I_RUN && (i->stage < 0 || i->part < 0)) ||
-        ((i->kind == CVY_I_ADD || i->kind == CVY_I_ZERO) && i->sum < 0) ||
-        (i->kind == CVY_I_ADD && i->from < 0))
+        ((i->kind == CVY_I_RUN || is_message) && (i->stage < 0 || i->part < 0)) ||
+        (i->kind == CVY_I_ADD && i->sum < 0) || (i->kind == CVY_I_ADD && i->from < 0))
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
     if (i->kind == CVY_I_RUN && !has_segment(p, i))
         return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule,
@@ -139,10 +139,13 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
 }
 
 static cvy_status verify_tables(const struct cvy_program *p) {
-    if (p->device < 0 || p->device >= p->n_devices || p->first_shard < 0 || p->n_local_shards < 0 ||
-        p->first_shard > p->n_shards - p->n_local_shards)
-        return BROKEN("device %d of %d cannot own %d shards from %d of %d", p->device, p->n_devices,
-                      p->n_local_shards, p->first_shard, p->n_shards);
+    if (p->n_stages < 1 || p->stage < 0 || p->stage >= p->n_stages || p->replica < 0 ||
+        p->device != p->replica * p->n_stages + p->stage || p->device >= p->n_devices || p->first_shard < 0 ||
+        p->n_local_shards < 0 || p->first_shard > p->n_shards - p->n_local_shards)
+        return BROKEN(
+            "device %d of %d cannot be stage %d of %d of replica %d and own %d shards from %d of %d",
+            p->device, p->n_devices, p->stage, p->n_stages, p->replica, p->n_local_shards, p->first_shard,
+            p->n_shards);
     for (size_t i = 0; i < p->buckets.n; i++) {
         const struct cvy_bucket *bucket = &p->buckets.data[i];
         if (bucket->offset > p->sum_bytes ||

@@ -1,13 +1,33 @@
-/* Schedules for whole replicas. A device runs its shards in order; shard s's sums go on a stack and are added
-   as rt/tree.h says. The last shard's backward pass is interleaved with the buckets: as soon as part b has run,
-   bucket b is complete on this device, is added up and handed to the all-reduce. */
+/* Writes schedules: a device runs the forward and backward passes of its shards in some order; this file adds what
+   the order needs: slots, sums, messages between stages, adds of the tree, all-reduces, updates.
+
+   Sums. A shard's forward pass already writes into a sum (loss, statistics), so it takes a free one then. After its
+   backward pass the sum goes onto the tree's stack (rt/tree.h), is added to those below, and is free again. The
+   first shard's sum is never freed: it is sum 0, where the device's first partial sum and then the result lie.
+
+   Messages. They follow shards in rising order on every link, so that no deadlock can arise: in the forward pass
+   stages wait only for lower ones, in the backward pass only for higher ones, and a sender never waits as long as
+   no more shards are under way than the sender has slots. */
+#include "rt/tree.h"
 #include "strategy/strategy.h"
 
-#include "rt/tree.h"
+#include "base/mem.h"
 
-struct writer { /* appends to one schedule; the first failure sticks */
+#include <stdlib.h>
+
+struct writer {
+    const struct cvy_strategy_input *in;
+    struct cvy_program *out;
     cvy_schedule *to;
-    cvy_status status;
+    int32_t stage;
+    int32_t n_slots;
+    bool reduce, is_reduce_late; /* late: after all backward passes, for split calls */
+    struct cvy_tree_stack stack;
+    int32_t sum_of[CVY_TREE_DEPTH]; /* the sum in which a position of the stack lies */
+    int32_t *sum_of_shard;          /* per local shard */
+    bool *is_taken;                 /* per sum */
+    int32_t n_sums;
+    cvy_status status; /* the first failure sticks */
 };
 
 struct cvy_instr cvy_instr_make(enum cvy_instr_kind kind) {
@@ -22,159 +42,262 @@ struct cvy_instr cvy_instr_make(enum cvy_instr_kind kind) {
                               .record_event = -1};
 }
 
+/* ---- single instructions --------------------------------------------------------------------------- */
+
 static void emit(struct writer *w, struct cvy_instr instr) {
     if (w->status == CVY_OK)
         w->status = cvy_vec_push(w->to, instr);
 }
 
-static void emit_load(struct writer *w, int32_t shard, int32_t slot) {
-    struct cvy_instr i = cvy_instr_make(CVY_I_LOAD);
-    i.shard = shard;
-    i.slot = slot;
-    emit(w, i);
+/* For local shard i: LOAD, RESULT. */
+static void emit_shard(struct writer *w, enum cvy_instr_kind kind, int32_t i) {
+    struct cvy_instr instr = cvy_instr_make(kind);
+    instr.shard = w->out->first_shard + i;
+    instr.slot = i % w->n_slots;
+    emit(w, instr);
 }
 
-static void emit_run(struct writer *w, enum cvy_phase phase, int32_t part, int32_t shard, int32_t slot,
-                     int32_t sum) {
-    struct cvy_instr i = cvy_instr_make(CVY_I_RUN);
-    i.phase = phase;
-    i.stage = 0;
-    i.part = part;
-    i.shard = shard;
-    i.slot = slot;
-    i.sum = sum;
-    emit(w, i);
+static void emit_run(struct writer *w, enum cvy_phase phase, int32_t part, int32_t i, int32_t sum) {
+    struct cvy_instr instr = cvy_instr_make(CVY_I_RUN);
+    instr.phase = phase;
+    instr.stage = w->stage;
+    instr.part = part;
+    instr.shard = w->out->first_shard + i;
+    instr.slot = i % w->n_slots;
+    instr.sum = sum;
+    emit(w, instr);
+}
+
+/* Messages of shard i with the stages in `peers`, lowest first; `part` is the other stage. */
+static void emit_messages(struct writer *w, enum cvy_instr_kind kind, enum cvy_phase phase, uint64_t peers,
+                          int32_t i) {
+    for (int32_t peer = 0; peer < w->in->mesh.pipe; peer++) {
+        struct cvy_instr instr = cvy_instr_make(kind);
+        instr.phase = phase;
+        instr.stage = w->stage;
+        instr.part = peer;
+        instr.shard = w->out->first_shard + i;
+        instr.slot = i % w->n_slots;
+        instr.stream = 1;
+        if (peers >> peer & 1)
+            emit(w, instr);
+    }
 }
 
 static void emit_bucket(struct writer *w, enum cvy_instr_kind kind, int32_t bucket) {
-    struct cvy_instr i = cvy_instr_make(kind);
-    i.bucket = bucket;
-    i.stream = kind == CVY_I_REDUCE;
-    i.sum = kind == CVY_I_UPDATE ? 0 : -1; /* where the reduced gradients are */
-    emit(w, i);
+    struct cvy_instr instr = cvy_instr_make(kind);
+    instr.bucket = bucket;
+    instr.stream = kind == CVY_I_REDUCE;
+    instr.sum = kind == CVY_I_UPDATE ? 0 : -1; /* where the reduced gradients are */
+    emit(w, instr);
 }
 
-static void emit_simple(struct writer *w, enum cvy_instr_kind kind, int32_t part) {
-    struct cvy_instr i = cvy_instr_make(kind);
-    i.part = part;
-    emit(w, i);
+static void emit_part(struct writer *w, enum cvy_instr_kind kind, int32_t part) {
+    struct cvy_instr instr = cvy_instr_make(kind);
+    instr.part = part;
+    emit(w, instr);
 }
 
-/* The adds of the tree for one bucket: n of them, downward from sum k. */
-static void emit_adds(struct writer *w, int32_t bucket, int32_t k, int32_t n, const int32_t *sum_of) {
+/* ---- sums ------------------------------------------------------------------------------------------ */
+
+static int32_t take_sum(struct writer *w) {
+    int32_t k = 0;
+    while (w->is_taken[k])
+        k++;
+    w->is_taken[k] = true;
+    w->n_sums = k + 1 > w->n_sums ? k + 1 : w->n_sums;
+    return k;
+}
+
+/* The tree's adds for one bucket: n of them, downward from position k of the stack. */
+static void emit_adds(struct writer *w, int32_t bucket, int32_t k, int32_t n) {
     for (; n > 0; n--, k--) {
         struct cvy_instr i = cvy_instr_make(CVY_I_ADD);
         i.bucket = bucket;
-        i.sum = sum_of[k - 1];
-        i.from = sum_of[k];
+        i.sum = w->sum_of[k - 1];
+        i.from = w->sum_of[k];
         emit(w, i);
     }
 }
 
-cvy_status cvy_schedule_shards(const struct cvy_strategy_input *input, struct cvy_program *out) {
-    out->device = input->device;
-    out->n_devices = input->n_devices;
-    out->n_shards = input->n_shards;
-    cvy_tree_shards(input->n_shards, input->n_devices, input->device, &out->first_shard,
-                    &out->n_local_shards);
-    for (int32_t d = 0; d < input->n_devices; d++) {
-        struct cvy_partial partials[CVY_TREE_DEPTH];
-        int32_t n = cvy_tree_partials(input->n_shards, input->n_devices, d, partials,
-                                      d == input->device ? &out->n_sums : NULL);
-        for (int32_t k = 0; k < n; k++)
-            CVY_TRY(cvy_vec_push(&out->partials, partials[k]));
+/* ---- passes of a shard ----------------------------------------------------------------------------- */
+
+static uint64_t sources(const struct writer *w, enum cvy_phase phase) {
+    uint64_t from = 0;
+    for (int32_t a = 0; a < w->in->mesh.pipe; a++)
+        from |= (w->in->sends[phase][a] >> w->stage & 1) << a;
+    return from;
+}
+
+static void forward(struct writer *w, int32_t i, int32_t sum) {
+    emit_shard(w, CVY_I_LOAD, i);
+    emit_messages(w, CVY_I_RECV, CVY_PHASE_FORWARD, sources(w, CVY_PHASE_FORWARD), i);
+    emit_run(w, CVY_PHASE_FORWARD, 0, i, sum);
+    emit_messages(w, CVY_I_SEND, CVY_PHASE_FORWARD, w->in->sends[CVY_PHASE_FORWARD][w->stage], i);
+}
+
+static bool is_mine(const struct writer *w, int32_t bucket) {
+    return w->in->bucket_stage[bucket] == w->stage;
+}
+
+static void backward(struct writer *w, int32_t i) {
+    bool is_last = i == w->out->n_local_shards - 1;
+    int32_t k = w->stack.n, n_adds = cvy_tree_push(&w->stack, w->out->first_shard + i, 0);
+    w->sum_of[k] = w->sum_of_shard[i];
+    emit_messages(w, CVY_I_RECV, CVY_PHASE_BACKWARD, sources(w, CVY_PHASE_BACKWARD), i);
+    for (int32_t b = 0; b < w->in->n_buckets; b++) {
+        if (!is_mine(w, b))
+            continue;
+        emit_run(w, CVY_PHASE_BACKWARD, b, i, w->sum_of_shard[i]);
+        emit_adds(w, b, k, n_adds);
+        if (is_last && w->reduce && !w->is_reduce_late)
+            emit_bucket(w, CVY_I_REDUCE, b);
     }
-    out->n_sums =
-        out->n_sums ? out->n_sums : 1; /* the result needs a place on a device without shards, too */
-    out->n_slots = 1;
-    out->n_slots_split = out->n_local_shards ? out->n_local_shards : 1;
-    out->n_sums_split = out->n_slots_split;
-    return CVY_OK;
+    emit_messages(w, CVY_I_SEND, CVY_PHASE_BACKWARD, w->in->sends[CVY_PHASE_BACKWARD][w->stage], i);
+    for (int32_t a = 0; a < n_adds; a++)
+        w->is_taken[w->sum_of[k - a]] = false;
 }
 
 /* Waits, looks at the loss, updates: bucket by bucket, in the order in which they were started. */
-static void emit_finish(struct writer *w, const struct cvy_strategy_input *in, bool wait, bool update) {
-    for (int32_t b = 0; b < in->n_buckets; b++) {
+static void finish(struct writer *w, bool wait, bool update) {
+    bool is_first = true;
+    for (int32_t b = 0; b < w->in->n_buckets; b++) {
+        if (!is_mine(w, b))
+            continue;
         if (wait)
             emit_bucket(w, CVY_I_WAIT, b);
-        if (b == 0 && update)
-            emit_simple(w, CVY_I_CHECK, -1);
+        if (is_first && update)
+            emit_part(w, CVY_I_CHECK, -1);
         if (update)
             emit_bucket(w, CVY_I_UPDATE, b);
+        is_first = false;
     }
 }
 
-static cvy_status write_train(const struct cvy_strategy_input *in, bool reduce, struct cvy_program *out) {
-    struct writer w = {&out->train, CVY_OK};
-    struct cvy_tree_stack stack = {.n_shards = in->n_shards};
-    int32_t sum_of[CVY_TREE_DEPTH];
-    for (int32_t k = 0; k < CVY_TREE_DEPTH; k++)
-        sum_of[k] = k;
-    for (int32_t s = out->first_shard; s < out->first_shard + out->n_local_shards; s++) {
-        bool is_last = s == out->first_shard + out->n_local_shards - 1;
-        int32_t k = stack.n, n_adds = cvy_tree_push(&stack, s, 0);
-        emit_load(&w, s, 0);
-        emit_run(&w, CVY_PHASE_FORWARD, 0, s, 0, k);
-        for (int32_t b = 0; b < in->n_buckets; b++) {
-            emit_run(&w, CVY_PHASE_BACKWARD, b, s, 0, k);
-            emit_adds(&w, b, k, n_adds, sum_of);
-            if (is_last && reduce)
-                emit_bucket(&w, CVY_I_REDUCE, b);
+static void reduce_all(struct writer *w) {
+    for (int32_t b = 0; w->reduce && b < w->in->n_buckets; b++) {
+        if (is_mine(w, b))
+            emit_bucket(w, CVY_I_REDUCE, b);
+    }
+}
+
+/* ---- schedules ------------------------------------------------------------------------------------- */
+
+static void restart(struct writer *w, int32_t n_slots) {
+    w->n_slots = n_slots;
+    w->n_sums = 1; /* the result needs a place on a device without shards, too */
+    w->stack = (struct cvy_tree_stack){.n_shards = w->in->n_shards};
+    for (int32_t i = 0; i < w->out->n_local_shards + CVY_TREE_DEPTH; i++)
+        w->is_taken[i] = false;
+}
+
+static void write_train(struct writer *w, struct cvy_order order) {
+    int32_t n = w->out->n_local_shards, n_forward = 0;
+    w->to = &w->out->train;
+    restart(w, order.n_slots);
+    for (int32_t i = 0; i < n; i++) {
+        for (; n_forward < n && n_forward < i + order.n_ahead; n_forward++) {
+            w->sum_of_shard[n_forward] = take_sum(w);
+            forward(w, n_forward, w->sum_of_shard[n_forward]);
         }
+        backward(w, i);
     }
-    for (int32_t b = 0; out->n_local_shards == 0 && reduce && b < in->n_buckets; b++)
-        emit_bucket(&w, CVY_I_REDUCE, b);
-    emit_finish(&w, in, reduce, true);
-    return w.status;
+    if (n == 0)
+        reduce_all(w);
+    finish(w, w->reduce, true);
+    w->out->n_slots = order.n_slots;
+    w->out->n_sums = w->n_sums;
+    for (size_t p = 0; p < w->out->partials.n; p++) { /* where this device's ended */
+        struct cvy_partial *partial = &w->out->partials.data[p];
+        if (partial->device == w->out->replica)
+            partial->sum = w->sum_of[partial->sum];
+    }
 }
 
-/* Split calls: every shard keeps its slot and its sum between forward and backward. The tree's stack position k
-   then lies in the sum of the first shard that it stands for. */
-static cvy_status write_split(const struct cvy_strategy_input *in, bool reduce, struct cvy_program *out) {
-    struct writer f = {&out->forward, CVY_OK}, b = {&out->backward, CVY_OK}, u = {&out->update, CVY_OK};
-    struct cvy_tree_stack stack = {.n_shards = in->n_shards};
-    int32_t sum_of[CVY_TREE_DEPTH];
-    for (int32_t i = 0; i < out->n_local_shards; i++) {
-        int32_t s = out->first_shard + i, k = stack.n, n_adds = cvy_tree_push(&stack, s, 0);
-        emit_load(&f, s, i);
-        emit_run(&f, CVY_PHASE_FORWARD, 0, s, i, i);
-        sum_of[k] = i;
-        for (int32_t p = 0; p < in->n_buckets; p++) {
-            emit_run(&b, CVY_PHASE_BACKWARD, p, s, i, i);
-            emit_adds(&b, p, k, n_adds, sum_of);
-        }
-    }
-    for (int32_t p = 0; reduce && p < in->n_buckets; p++)
-        emit_bucket(&b, CVY_I_REDUCE, p);
-    emit_finish(&b, in, reduce, false);
-    emit_finish(&u, in, false, true);
-    return f.status ? f.status : b.status ? b.status : u.status;
+/* Split calls: every shard keeps its slot and its sum between forward and backward; a partial sum ends in the
+   sum of the first shard that it stands for. */
+static void write_split(struct writer *w) {
+    int32_t n = w->out->n_local_shards;
+    restart(w, n ? n : 1);
+    w->is_reduce_late = true;
+    w->to = &w->out->forward;
+    for (int32_t i = 0; i < n; i++)
+        forward(w, i, w->sum_of_shard[i] = i);
+    w->to = &w->out->backward;
+    for (int32_t i = 0; i < n; i++)
+        backward(w, i);
+    reduce_all(w);
+    finish(w, w->reduce, false);
+    w->to = &w->out->update;
+    finish(w, false, true);
+    w->out->n_slots_split = w->out->n_sums_split = n ? n : 1;
 }
 
-static cvy_status write_rest(const struct cvy_strategy_input *in, struct cvy_program *out) {
-    struct writer e = {&out->evaluate, CVY_OK}, s = {&out->start, CVY_OK};
-    emit_simple(&e, CVY_I_REFRESH, 1);
-    for (int32_t i = 0; i < out->n_local_shards; i++) {
-        emit_load(&e, out->first_shard + i, 0);
-        emit_run(&e, CVY_PHASE_FORWARD, 0, out->first_shard + i, 0, 0);
-        struct cvy_instr result = cvy_instr_make(CVY_I_RESULT);
-        result.shard = out->first_shard + i;
-        result.slot = 0;
-        emit(&e, result);
+static void write_rest(struct writer *w) {
+    w->to = &w->out->evaluate;
+    w->n_slots = 1;
+    emit_part(w, CVY_I_REFRESH, 1);
+    for (int32_t i = 0; i < w->out->n_local_shards; i++) {
+        forward(w, i, 0);
+        emit_shard(w, CVY_I_RESULT, i);
     }
-    if (in->n_devices > 1)
-        emit_simple(&s, CVY_I_BROADCAST, -1);
-    if (in->n_buckets)
-        emit_simple(&s, CVY_I_REFRESH, 0);
-    return e.status ? e.status : s.status;
+    w->to = &w->out->start;
+    if (w->in->mesh.data > 1)
+        emit_part(w, CVY_I_BROADCAST, -1);
+    if (w->in->n_buckets)
+        emit_part(w, CVY_I_REFRESH, 0);
 }
 
-cvy_status cvy_schedule_replica(const struct cvy_strategy_input *input, bool reduce,
-                                struct cvy_program *out) {
-    CVY_TRY(cvy_schedule_shards(input, out));
-    if (input->n_buckets) {
-        CVY_TRY(write_train(input, reduce, out));
-        CVY_TRY(write_split(input, reduce, out));
+static cvy_status place_device(const struct cvy_strategy_input *in, struct cvy_program *out) {
+    out->device = in->device;
+    out->n_devices = in->mesh.data * in->mesh.pipe;
+    out->replica = in->device / in->mesh.pipe;
+    out->stage = in->device % in->mesh.pipe;
+    out->n_stages = in->mesh.pipe;
+    out->n_shards = in->n_shards;
+    cvy_tree_shards(in->n_shards, in->mesh.data, out->replica, &out->first_shard, &out->n_local_shards);
+    for (int32_t d = 0; d < in->mesh.data; d++) {
+        struct cvy_partial partials[CVY_TREE_DEPTH];
+        int32_t n = cvy_tree_partials(in->n_shards, in->mesh.data, d, partials, NULL);
+        for (int32_t k = 0; k < n; k++)
+            CVY_TRY(cvy_vec_push(&out->partials, partials[k]));
     }
-    return write_rest(input, out);
+    return CVY_OK;
+}
+
+cvy_status cvy_schedule_write(const struct cvy_strategy_input *in, struct cvy_order order,
+                              struct cvy_program *out) {
+    CVY_TRY(place_device(in, out));
+    int32_t n = out->n_local_shards;
+    struct writer w = {.in = in, .out = out, .stage = out->stage, .reduce = in->mesh.data > 1};
+    order.n_slots = order.n_slots > n ? n : order.n_slots;
+    order.n_slots = order.n_slots ? order.n_slots : 1;
+    CVY_TRY(CVY_ALLOC(w.sum_of_shard, (size_t)n));
+    cvy_status status = CVY_ALLOC(w.is_taken, (size_t)n + CVY_TREE_DEPTH);
+    out->n_slots = out->n_sums = out->n_slots_split = out->n_sums_split = 1;
+    if (status == CVY_OK && in->n_buckets) {
+        write_train(&w, order);
+        write_split(&w);
+    }
+    if (status == CVY_OK)
+        write_rest(&w);
+    free(w.sum_of_shard);
+    free(w.is_taken);
+    return status ? status : w.status;
+}
+
+cvy_status cvy_check_shards(const struct cvy_strategy_input *in) {
+    if (in->n_shards < in->mesh.data)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "%d shards cannot occupy %d replicas: raise --shards to %d or more, or take fewer devices",
+            in->n_shards, in->mesh.data, in->mesh.data);
+    return CVY_OK;
+}
+
+cvy_status cvy_check_no_mesh(const char *strategy, const char *asked) {
+    if (asked)
+        return CVY_FAIL(CVY_ERR_USAGE, "strategy %s takes no mesh; --mesh %s goes with --strategy hybrid",
+                        strategy, asked);
+    return CVY_OK;
 }

@@ -6,16 +6,31 @@
 
 #include "rt/program.h"
 
+/* Devices as a grid: device r is stage r % pipe of replica r / pipe. */
+struct cvy_mesh {
+    int32_t data, pipe;
+};
+
+enum { CVY_MAX_STAGES = 64 };
+
 struct cvy_strategy_input {
-    int32_t n_devices, device; /* device: which of them the program is for */
-    int32_t n_shards;          /* S */
-    int32_t n_buckets; /* of gradients; the backward pass is cut into as many parts. 0: inference only */
+    struct cvy_mesh mesh;
+    int32_t device;              /* which device the program is for */
+    int32_t n_shards;            /* S */
+    int32_t n_buckets;           /* of all stages. 0: inference only */
+    const int32_t *bucket_stage; /* n_buckets: the stage whose parameters it holds */
+    const char *schedule;        /* "gpipe" or "1f1b" */
+    /* bit b of sends[phase][a]: stage a makes values in this phase (forward, backward) that stage b reads */
+    uint64_t sends[2][CVY_MAX_STAGES];
 };
 
 struct cvy_strategy {
     const char *name;
     const char *help; /* one line for --help */
-    /* Refuses what cannot work, with the reason and what would. Local. */
+    /* The grid over n devices; `asked` is what the user said ("data=2,pipe=2"), or NULL. Refuses what cannot work,
+       with the reason and what would. Local. */
+    cvy_status (*mesh)(int32_t n_devices, const char *asked, struct cvy_mesh *out);
+    /* Refuses shards that do not fit the mesh. Local. */
     cvy_status (*check)(const struct cvy_strategy_input *input);
     /* Fills shards, partials, number of sums and slots, and all schedules of `out`. Local. */
     cvy_status (*schedule)(const struct cvy_strategy_input *input, struct cvy_program *out);
@@ -24,16 +39,23 @@ struct cvy_strategy {
 const struct cvy_strategy *cvy_strategy_find(const char *name); /* NULL when there is none */
 const struct cvy_strategy *const *cvy_strategy_table(size_t *n);
 
-/* ---- what strategies share (schedule.c) --------------------------------------------------------- */
+/* ---- what strategies share ----------------------------------------------------------------------- */
 
 /* An instruction of this kind with every number at "not used". */
 struct cvy_instr cvy_instr_make(enum cvy_instr_kind kind);
 
-/* The program's shards and partials by the tree, for replicas on all devices. */
-cvy_status cvy_schedule_shards(const struct cvy_strategy_input *input, struct cvy_program *out);
+/* In which order a device runs the forward and backward passes of its n shards (0 .. n-1). */
+struct cvy_order {
+    int32_t n_slots; /* shards in flight */
+    int32_t n_ahead; /* forward passes before the first backward one, 1 or more */
+};
+/* Schedules of a device that runs its stage of the mesh for its replica's shards, in this order of its own step. */
+cvy_status cvy_schedule_write(const struct cvy_strategy_input *input, struct cvy_order order,
+                              struct cvy_program *out);
 
-/* Schedules for whole replicas: each device runs all of the graph for its shards, adding in the tree;
-   `reduce`: an all-reduce of each bucket as soon as it is complete. */
-cvy_status cvy_schedule_replica(const struct cvy_strategy_input *input, bool reduce, struct cvy_program *out);
+/* "every replica needs a shard" */
+cvy_status cvy_check_shards(const struct cvy_strategy_input *input);
+/* Refuses a mesh that was asked for where the strategy has no choice. */
+cvy_status cvy_check_no_mesh(const char *strategy, const char *asked);
 
 #endif

@@ -1,0 +1,33 @@
+/* hybrid: a mesh data=D,pipe=P: D replicas, each a pipeline of P stages; the gradients of a stage are all-reduced
+   among the D devices that hold it. */
+#include "base/text.h"
+#include "strategy/pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static cvy_status mesh(int32_t n_devices, const char *asked, struct cvy_mesh *out) {
+    int data = 0, pipe = 0, n_read = 0;
+    if (!asked)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "strategy hybrid needs a mesh of its %d devices, such as --mesh data=2,pipe=2",
+                        n_devices);
+    bool is_read = (sscanf(asked, "data=%d,pipe=%d%n", &data, &pipe, &n_read) == 2 ||
+                    sscanf(asked, "pipe=%d,data=%d%n", &pipe, &data, &n_read) == 2) &&
+                   (size_t)n_read == strlen(asked);
+    if (!is_read || data < 1 || pipe < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "cannot read the mesh '%s': write data=D,pipe=P", asked);
+    if ((int64_t)data * pipe != n_devices)
+        return CVY_FAIL(CVY_ERR_USAGE, "the mesh data=%d,pipe=%d has %lld places for %d devices", data, pipe,
+                        (long long)data * pipe, n_devices);
+    *out = (struct cvy_mesh){data, pipe};
+    return CVY_OK;
+}
+
+const struct cvy_strategy cvy_strategy_hybrid = {
+    .name = "hybrid",
+    .help = "replicas of a pipeline: --mesh data=D,pipe=P",
+    .mesh = mesh,
+    .check = cvy_check_shards,
+    .schedule = cvy_pipeline_schedule,
+};
