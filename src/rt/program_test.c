@@ -284,7 +284,7 @@ static const struct {
 } refused[] = {
     {"program", "graph", "line 1: program is expected"},
     {"device 1 of 2", "device 2 of 2", "device 2 of 2 cannot be"},
-    {"from 2 of 4", "from 3 of 4", "cannot own 2 shards from 3 of 4"},
+    {"from 2 of 4", "from 3 of 4", "own 2 shards from 3 of 4"},
     {"x 1 (split 2)", "x 1", "line 2: ( is expected"},
     {"memory", "memery", "line 2: \"memery\" starts no line"},
     {"bucket offset 64", "bucket offset 128", "bucket 1 ends behind its sum"},
