@@ -43,12 +43,9 @@ static void run_members(const struct cvy_transport *transport, int n, double tim
     pthread_t threads[MAX_MEMBERS];
     assert_int_equal(transport->open(n, timeout_s, groups), CVY_OK);
     for (int m = 0; m < n; m++) {
-        members[m] = (struct member){.transport = transport,
-                                     .group = groups[m],
-                                     .rank = m,
-                                     .n = n,
-                                     .context = context,
-                                     .main = member_main};
+        members[m] = (struct member){.transport = transport, .group = groups[m], .rank = m, .n = n};
+        members[m].context = context;
+        members[m].main = member_main;
         assert_int_equal(cvy_thread_start(&threads[m], "member", member_thread, &members[m]), CVY_OK);
     }
     for (int m = 0; m < n; m++)

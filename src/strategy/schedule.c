@@ -133,7 +133,7 @@ static cvy_status write_train(const struct cvy_strategy_input *in, bool reduce, 
 static cvy_status write_split(const struct cvy_strategy_input *in, bool reduce, struct cvy_program *out) {
     struct writer f = {&out->forward, CVY_OK}, b = {&out->backward, CVY_OK}, u = {&out->update, CVY_OK};
     struct cvy_tree_stack stack = {.n_shards = in->n_shards};
-    int32_t sum_of[CVY_TREE_DEPTH];
+    int32_t sum_of[CVY_TREE_DEPTH] = {0};
     for (int32_t i = 0; i < out->n_local_shards; i++) {
         int32_t s = out->first_shard + i, k = stack.n, n_adds = cvy_tree_push(&stack, s, 0);
         emit_load(&f, s, i);
