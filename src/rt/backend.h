@@ -34,9 +34,9 @@ struct cvy_call {
     const void *attrs;
     int n_in, n_out;
     struct cvy_operand_spec *in, *out;
-    int64_t rule_batch;   /* N of the largest shard of the run: algorithm rules look at this, not at N */
-    int32_t algorithm;    /* in/out of choose; given to prepare */
-    bool is_training;     /* false: nothing will be differentiated */
+    int64_t rule_batch; /* N of the largest shard of the run: algorithm rules look at this, not at N */
+    int32_t algorithm;  /* in/out of choose; given to prepare */
+    bool is_training;   /* false: nothing will be differentiated */
 };
 
 struct cvy_kernel_impl {
@@ -64,10 +64,10 @@ struct cvy_kernel {
 /* ---- the device ---------------------------------------------------------------------------------- */
 
 struct cvy_device_spec {
-    int index;            /* cpu:INDEX */
-    int n_threads;        /* T; 0: all of its cores */
-    int n_local;          /* devices of this process: cores are shared out among them */
-    int local_index;      /* which of them */
+    int index;             /* cpu:INDEX */
+    int n_threads;         /* T; 0: all of its cores */
+    int n_local;           /* devices of this process: cores are shared out among them */
+    int local_index;       /* which of them */
     const char *conv_algo; /* "auto", "direct", "winograd" */
     const cvy_log_sink *log;
 };
@@ -115,7 +115,8 @@ struct cvy_backend {
 
     /* Layouts. They are interned: equal layouts are equal pointers, owned by the device('s shared table),
        and equal across devices of one backend in one process. */
-    size_t (*layout_bytes)(const struct cvy_layout *layout, const struct cvy_desc *desc); /* layout may be NULL */
+    size_t (*layout_bytes)(const struct cvy_layout *layout,
+                           const struct cvy_desc *desc); /* layout may be NULL */
     /* "plain" for NULL. No blanks and none of @ , ; = ( ) [ ]: the name stands in text forms. */
     void (*layout_print)(const struct cvy_layout *layout, struct cvy_text *out);
     /* By the printed name, among those known to the device; NULL + false when unknown. */
