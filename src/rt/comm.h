@@ -12,13 +12,13 @@ struct cvy_group; /* a member's handle on its group */
 /* One deterministic all-reduce: the partial sums of all members, added in the tree over shards
    (level l joins i and i + 2^l for i a multiple of 2^(l+1)). Every member describes the same one. */
 struct cvy_reduction {
-    const char *name;          /* "bucket 2", for messages */
-    size_t n;                  /* floats */
-    int32_t n_shards;          /* S */
+    const char *name; /* "bucket 2", for messages */
+    size_t n;         /* floats */
+    int32_t n_shards; /* S */
     int32_t n_partials;
     const struct cvy_partial *partials; /* of all members, sorted by `first` */
-    float *const *mine;        /* this member's, in the order in which they stand in `partials` */
-    float *result;             /* this member's copy of the sum; may be one of `mine` */
+    float *const *mine;                 /* this member's, in the order in which they stand in `partials` */
+    float *result;                      /* this member's copy of the sum; may be one of `mine` */
 };
 
 struct cvy_transport {
