@@ -17,7 +17,7 @@ all: build
 
 build:
 	@tools/install-deps build
-	@$(call build_preset,release,build) --target convoy_program convoy convoy_static
+	@$(call build_preset,release,build) --target convoy_program libconvoy libconvoy_static
 
 demo: build
 	./build/convoy $(DEMO)
