@@ -35,8 +35,8 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
         return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
                         o->conv_algo);
-    if (o->batch_size < 1)
-        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: at least 1", (long long)o->batch_size);
+    if (o->batch_size < 1 || o->batch_size > INT32_MAX)
+        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: take 1 to %d", (long long)o->batch_size, INT32_MAX);
     if (o->shards < 0 || o->shards > 1 << 20)
         return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
                         (long long)o->shards);
