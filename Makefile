@@ -5,8 +5,8 @@
 #   make lint | format | sanitize | fuzz | clean
 PREFIX = /usr/local
 JOBS := $(shell nproc)
-DEMO = train --data digits --model lenet5 --strategy ddp --devices cpu:0-1 --batch-size 64 --epochs 15 \
-	--lr 0.05 --lr-scheduler cosine
+DEMO = train --data digits --model resnet20 --strategy ddp --devices cpu:0-1 --batch-size 32 --epochs 12 \
+	--lr 0.1 --lr-scheduler onecycle --wd 5e-4 --pad 1
 
 # configure and build one preset; run its tests
 build_preset = cmake --preset $(1) > /dev/null && cmake --build $(2) -j $(JOBS)
@@ -17,7 +17,7 @@ all: build
 
 build:
 	@tools/install-deps build
-	@$(call build_preset,release,build) --target convoy_program convoy convoy_static
+	@$(call build_preset,release,build) --target convoy_program libconvoy libconvoy_static
 
 demo: build
 	./build/convoy $(DEMO)

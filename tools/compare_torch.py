@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Holds build/convoy against PyTorch (Debian's python3-torch), live, on fresh random weights and images:
+"""Holds build/convoy against PyTorch (Debian's python3-torch), live, on fresh random weights and images (a blurred
+pattern for each class, and noise):
 
   logits      `convoy predict` in evaluation mode
   gradients   one SGD step of `convoy train` at lr 1 without momentum or decay: weights before minus after
   weights     20 steps of `convoy train` at lr 0.02, momentum 0.9, weight decay 5e-4
 
-The truth is PyTorch in float64; its own float32 error stands beside. ||g|| is the norm over all parameters. Prints a
-table of what is asked and what was measured; exits with 1 when something misses.
+The truth is PyTorch in float64; its own float32 error stands beside. Gradients are taken of two images without a near
+kink (torch_models.py); 20 steps cannot avoid all kinks, so there PyTorch's own error says how much is chance. ||g|| is
+the norm over all parameters. Prints a table of what is asked and what was measured; exits with 1 when something misses.
 
   tools/compare_torch.py [--convoy build/convoy] [--model resnet18_cifar] [--batch-size 16] [--seed N] [-- FLAGS]
 
@@ -27,16 +29,30 @@ from torch import nn
 import safetensors_file
 import torch_models
 
-N_STEPS = 20
+N_STEPS, CLASSES = 20, 10
+N_GRADIENT_IMAGES, KINK_MARGIN = 2, 2e-6
 
 
 def make_net(model):
-    net = getattr(torch_models, model)(num_classes=10)
+    net = getattr(torch_models, model)(num_classes=CLASSES)
     for m in net.modules():
         if isinstance(m, nn.BatchNorm2d):  # as after some training, so that a mistake in them would show
             nn.init.normal_(m.running_mean, 0, 0.2)
             nn.init.uniform_(m.running_var, 0.5, 1.5)
     return net
+
+
+def make_images(n, size):
+    labels = torch.arange(n) % CLASSES
+    patterns = nn.functional.interpolate(torch.randn(CLASSES, 3, 4, 4), size=size, mode="bilinear")
+    return patterns[labels] + 0.3 * torch.randn(n, 3, size, size), labels
+
+
+def make_clear_images(net, size):
+    while True:
+        images, _ = make_images(N_GRADIENT_IMAGES, size)
+        if torch_models.kink_distance(net, images) > KINK_MARGIN:
+            return images, torch.tensor([0, CLASSES - 1])
 
 
 def sgd(net, images, labels, batch_size, lr, momentum, weight_decay):
@@ -74,14 +90,14 @@ class Convoy:
     def predict(self, images):
         x, y = self.folder / "x.safetensors", self.folder / "y.safetensors"
         safetensors_file.save(x, {"images": images})
-        self.run("predict", "--num-classes", 10, "--weights", self.weights, "--input", x, "--output", y)
+        self.run("predict", "--num-classes", CLASSES, "--weights", self.weights, "--input", x, "--output", y)
         return safetensors_file.load(y)["logits"]
 
-    def train(self, images, labels, lr, momentum, weight_decay):
+    def train(self, images, labels, batch_size, lr, momentum, weight_decay):
         data, out = self.folder / "data.safetensors", self.folder / "out"
         safetensors_file.save(data, {"images": images, "labels": labels})
         self.run("train", "--data", f"tensors:{data}", "--weights", self.weights, "--preset", "none", "--no-shuffle",
-                 "--epochs", 1, "--batch-size", self.options.batch_size, "--lr", lr, "--momentum", momentum,
+                 "--epochs", 1, "--batch-size", batch_size, "--lr", lr, "--momentum", momentum,
                  "--wd", weight_decay, "--lr-scheduler", "constant", "--output-dir", out)
         return safetensors_file.load(out / "last" / "model.safetensors")
 
@@ -89,12 +105,12 @@ class Convoy:
 class Table:
     def __init__(self):
         self.is_good = True
-        print(f"{'':44} {'asked':>10} {'measured':>10} {'PyTorch fp32':>13}")
+        print(f"{'':60} {'asked':>10} {'measured':>10} {'PyTorch fp32':>13}")
 
     def row(self, what, asked, measured, own):
         good = measured <= asked  # false for nan
         self.is_good &= good
-        print(f"{what:44} {asked:10.1e} {measured:10.1e} {own:13.1e}{'' if good else '   MISSED'}", flush=True)
+        print(f"{what:60} {asked:10.1e} {measured:10.1e} {own:13.1e}{'' if good else '   MISSED'}", flush=True)
 
 
 def compare_logits(table, convoy, net, images):
@@ -110,7 +126,7 @@ def compare_gradients(table, convoy, net, images, labels):
     before = parameters(net)
     exact, own = ({k: before[k] - p for k, p in parameters(sgd(n, images, labels, *step)).items()}
                   for n in (copy.deepcopy(net).double(), net))
-    after = convoy.train(images, labels, *step[1:])
+    after = convoy.train(images, labels, *step)
     total = sum((g ** 2).sum() for g in exact.values()).sqrt()
     worst = ("", 0.0, 0.0)
     for k, b in exact.items():
@@ -120,15 +136,13 @@ def compare_gradients(table, convoy, net, images, labels):
         if not ratio <= worst[1]:
             worst = (k, ratio, (own_error / allowed).item())
     table.row(f"gradients, worst / allowed: {worst[0]}", 1.0, worst[1], worst[2])
-    mine = {k: before[k] - after[k].double() for k in exact}
-    table.row("gradients, all together", 1e-4, distance(mine, exact), distance(own, exact))
 
 
 def compare_training(table, convoy, net, images, labels, batch_size):
     hyper = 0.02, 0.9, 5e-4
     exact = parameters(sgd(copy.deepcopy(net).double(), images, labels, batch_size, *hyper))
     own = parameters(sgd(net, images, labels, batch_size, *hyper))
-    after = convoy.train(images, labels, *hyper)
+    after = convoy.train(images, labels, batch_size, *hyper)
     table.row(f"weights after {N_STEPS} steps, all together", 1e-3, distance(after, exact), distance(own, exact))
 
 
@@ -144,14 +158,13 @@ def main():
     print(f"{options.model}, batch {options.batch_size} of 3x{options.size}x{options.size}, seed {options.seed}")
 
     torch.manual_seed(options.seed)
-    net, n = make_net(options.model), options.batch_size * N_STEPS
-    images, labels = torch.randn(n, 3, options.size, options.size), torch.randint(0, 10, (n,))
-    labels[:10] = torch.arange(10)  # so that the data has all classes
+    net = make_net(options.model)
+    images, labels = make_images(options.batch_size * N_STEPS, options.size)
+    clear = make_clear_images(net, options.size)
     with tempfile.TemporaryDirectory() as folder:
         convoy, table = Convoy(options, pathlib.Path(folder), net), Table()
-        first = images[: options.batch_size], labels[: options.batch_size]
-        compare_logits(table, convoy, net, first[0])
-        compare_gradients(table, convoy, net, *first)
+        compare_logits(table, convoy, net, images[: options.batch_size])
+        compare_gradients(table, convoy, net, *clear)
         compare_training(table, convoy, net, images, labels, options.batch_size)
     sys.exit(not table.is_good)
 

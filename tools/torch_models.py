@@ -1,6 +1,13 @@
 """The models of src/models in plain PyTorch, with torchvision's names: what the golden files and the live
-comparison hold Convoy against. (torchvision itself is not needed.)"""
+comparison hold Convoy against. (torchvision itself is not needed.)
 
+A gradient is not defined where the input of a ReLU is 0 or two inputs of a max-pool are equal: a kink. float32 cannot
+tell "nearly" from "exactly", so rounding decides on which side of a near kink a net lies, and two correct programs
+may differ there. Comparisons of gradients therefore use images for which `kink_distance` is not tiny."""
+
+import copy
+
+import torch
 from torch import nn
 
 
@@ -90,3 +97,26 @@ def resnet18_cifar(**options):
 
 def resnet20(**options):
     return ResNet([3, 3, 3], width=16, small=True, **options)
+
+
+def kink_distance(net, images):
+    """The distance of the nearest kink of the net, in training mode, in float64, on these images."""
+    gaps = []
+
+    def look(module, inputs):
+        x = inputs[0]
+        if isinstance(module, nn.ReLU):
+            gaps.append(x.abs().min().item())
+            return
+        window = nn.functional.unfold(x.flatten(0, 1)[:, None], module.kernel_size, stride=module.stride)
+        top = window.topk(2, dim=1).values
+        # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0
+        gaps.append((top[:, 0] - top[:, 1])[top[:, 0] > 0].min().item())
+
+    net = copy.deepcopy(net).double().train()
+    for m in net.modules():
+        if isinstance(m, (nn.ReLU, nn.MaxPool2d)):
+            m.register_forward_pre_hook(look)
+    with torch.no_grad():
+        net(images.double())
+    return min(gaps)

@@ -25,16 +25,16 @@ extern "C" {
 
 typedef enum {
     CVY_OK = 0,
-    CVY_ERR_FAILED = 1,       /* anything without a code of its own */
-    CVY_ERR_USAGE = 2,        /* the call or the command line is wrong */
-    CVY_ERR_DATA = 3,         /* a file, an image, a label or a weight is wrong */
-    CVY_ERR_LOST = 4,         /* a device or rank is lost or late */
-    CVY_ERR_MEMORY = 5,       /* out of memory */
-    CVY_ERR_IO = 6,           /* the operating system refused to read or write */
-    CVY_ERR_NAN = 7,          /* a loss or weight is not finite */
-    CVY_ERR_UNSUPPORTED = 8,  /* right, but not available here */
-    CVY_END = 100,            /* not an error: nothing left in this epoch */
-    CVY_INTERRUPTED = 130,    /* stopped by the user after a checkpoint */
+    CVY_ERR_FAILED = 1,      /* anything without a code of its own */
+    CVY_ERR_USAGE = 2,       /* the call or the command line is wrong */
+    CVY_ERR_DATA = 3,        /* a file, an image, a label or a weight is wrong */
+    CVY_ERR_LOST = 4,        /* a device or rank is lost or late */
+    CVY_ERR_MEMORY = 5,      /* out of memory */
+    CVY_ERR_IO = 6,          /* the operating system refused to read or write */
+    CVY_ERR_NAN = 7,         /* a loss or weight is not finite */
+    CVY_ERR_UNSUPPORTED = 8, /* right, but not available here */
+    CVY_END = 100,           /* not an error: nothing left in this epoch */
+    CVY_INTERRUPTED = 130,   /* stopped by the user after a checkpoint */
 } cvy_status;
 
 /* The newest error of this thread: one line, "what, where, what to do". "" when there was none. Local. */
@@ -67,7 +67,8 @@ CVY_API cvy_status cvy_graph_status(const cvy_graph *graph);
 
 /* An input of the model: float32, shape N,C,H,W, where N is set later. `name` is "images" for what the
    loader brings. */
-CVY_API cvy_value cvy_input(cvy_graph *graph, const char *name, int64_t channels, int64_t height, int64_t width);
+CVY_API cvy_value cvy_input(cvy_graph *graph, const char *name, int64_t channels, int64_t height,
+                            int64_t width);
 /* The labels: int64, shape N. */
 CVY_API cvy_value cvy_labels(cvy_graph *graph);
 /* Names a result: "loss" is what training differentiates; "logits" is what evaluation and predict read. */
@@ -80,13 +81,13 @@ CVY_API void cvy_stage(cvy_graph *graph, int stage);
 typedef struct {
     const char *name;
     int64_t out_channels;
-    int64_t kernel;            /* square; or kernel_hw */
+    int64_t kernel; /* square; or kernel_hw */
     int64_t kernel_hw[2];
-    int64_t stride;            /* 1 */
-    int64_t padding;           /* 0 */
-    int64_t dilation;          /* 1 */
-    int64_t groups;            /* 1 */
-    bool no_bias;              /* false: a bias */
+    int64_t stride;   /* 1 */
+    int64_t padding;  /* 0 */
+    int64_t dilation; /* 1 */
+    int64_t groups;   /* 1 */
+    bool no_bias;     /* false: a bias */
 } cvy_conv2d_args;
 CVY_API cvy_value cvy_conv2d(cvy_graph *graph, cvy_value x, const cvy_conv2d_args *args);
 
@@ -119,17 +120,18 @@ CVY_API cvy_value cvy_adaptive_avg_pool(cvy_graph *graph, cvy_value x, int64_t h
 
 CVY_API cvy_value cvy_relu(cvy_graph *graph, cvy_value x);
 CVY_API cvy_value cvy_add(cvy_graph *graph, cvy_value a, cvy_value b);
-CVY_API cvy_value cvy_flatten(cvy_graph *graph, cvy_value x);             /* N, rest */
+CVY_API cvy_value cvy_flatten(cvy_graph *graph, cvy_value x); /* N, rest */
 CVY_API cvy_value cvy_dropout(cvy_graph *graph, cvy_value x, double p);
-CVY_API cvy_value cvy_softmax(cvy_graph *graph, cvy_value x);             /* last dimension */
-CVY_API cvy_value cvy_mean(cvy_graph *graph, cvy_value x);                /* over all but N: shape N */
+CVY_API cvy_value cvy_softmax(cvy_graph *graph, cvy_value x); /* last dimension */
+CVY_API cvy_value cvy_mean(cvy_graph *graph, cvy_value x);    /* over all but N: shape N */
 /* The loss: sum over the images divided by the global batch, shape 1. */
 CVY_API cvy_value cvy_batch_mean(cvy_graph *graph, cvy_value x);
-CVY_API cvy_value cvy_cross_entropy(cvy_graph *graph, cvy_value logits, cvy_value labels, double label_smoothing);
+CVY_API cvy_value cvy_cross_entropy(cvy_graph *graph, cvy_value logits, cvy_value labels,
+                                    double label_smoothing);
 
 /* Any operator by its name, with attributes as text: cvy_apply(g, "max_pool", "l.pool", &x, 1, "kernel=2x2"). */
-CVY_API cvy_value cvy_apply(cvy_graph *graph, const char *op, const char *name, const cvy_value *inputs, int n,
-                            const char *attributes);
+CVY_API cvy_value cvy_apply(cvy_graph *graph, const char *op, const char *name, const cvy_value *inputs,
+                            int n, const char *attributes);
 
 /* A model of `convoy models` by its torchvision name: adds its layers and returns the logits. */
 CVY_API cvy_value cvy_model(cvy_graph *graph, const char *name, cvy_value images, int64_t num_classes);
@@ -143,7 +145,8 @@ typedef enum { CVY_SPLIT_TRAIN, CVY_SPLIT_VAL } cvy_split;
 
 /* Opens one split of a data spec: digits, tensors:FILE, synthetic:CxHxW,classes=K,images=N, folder:DIR. `log` may
    be NULL. Local. */
-CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out);
+CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log,
+                                    cvy_dataset **out);
 /* n image files without labels, in this order: what `convoy predict IMAGE…` reads. Local. */
 CVY_API cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out);
 CVY_API void cvy_dataset_free(cvy_dataset *dataset);
@@ -151,7 +154,8 @@ CVY_API int64_t cvy_dataset_size(const cvy_dataset *dataset);
 CVY_API int64_t cvy_dataset_classes(const cvy_dataset *dataset);
 CVY_API const char *cvy_dataset_class_name(const cvy_dataset *dataset, int64_t k);
 /* Natural size of an image; 0 for height and width when the images' sizes vary. */
-CVY_API void cvy_dataset_image_size(const cvy_dataset *dataset, int64_t *channels, int64_t *height, int64_t *width);
+CVY_API void cvy_dataset_image_size(const cvy_dataset *dataset, int64_t *channels, int64_t *height,
+                                    int64_t *width);
 
 typedef enum { CVY_NCHW, CVY_NHWC } cvy_image_order;
 
@@ -159,7 +163,7 @@ typedef enum { CVY_NCHW, CVY_NHWC } cvy_image_order;
    next call of cvy_loader_next. */
 typedef struct cvy_batch {
     int64_t n, channels, height, width;
-    cvy_dtype dtype;        /* CVY_U8 (0 to 255) or CVY_F32 */
+    cvy_dtype dtype; /* CVY_U8 (0 to 255) or CVY_F32 */
     cvy_image_order order;
     const void *images;
     const int64_t *labels;  /* n, or NULL */
@@ -168,24 +172,25 @@ typedef struct cvy_batch {
 } cvy_batch;
 
 typedef struct {
-    int64_t batch_size;    /* global */
-    int workers;           /* decoding threads; 0: in the calling thread */
+    int64_t batch_size; /* global */
+    int workers;        /* decoding threads; 0: in the calling thread */
     uint64_t seed;
     bool shuffle;
-    bool augment;          /* training transforms; false: evaluation's */
-    const char *preset;    /* "none", "cifar"; NULL: what suits the data */
-    int64_t resize;        /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
-    int64_t crop[2];       /* height, width of what comes out, from the centre; 0: all (needed where sizes vary) */
-    int64_t pad;           /* training crops at random after this zero padding; -1: the preset's */
-    int flip;              /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
-    bool has_mean_std;     /* false: what suits the data, else mean 0 and std 1 */
+    bool augment;       /* training transforms; false: evaluation's */
+    const char *preset; /* "none", "cifar"; NULL: what suits the data */
+    int64_t resize;     /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
+    int64_t crop[2]; /* height, width of what comes out, from the centre; 0: all (needed where sizes vary) */
+    int64_t pad;     /* training crops at random after this zero padding; -1: the preset's */
+    int flip;        /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
+    bool has_mean_std; /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
 } cvy_loader_options;
 /* The options' defaults. */
 CVY_API void cvy_loader_defaults(cvy_loader_options *options);
 /* `dataset` must outlive the loader; one thread calls the loader. CVY_ERR_USAGE: an option does not fit the data,
    or a training batch is larger than the set. Local. */
-CVY_API cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *options, cvy_loader **out);
+CVY_API cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *options,
+                                  cvy_loader **out);
 CVY_API void cvy_loader_free(cvy_loader *loader);
 /* Image shape of every batch. */
 CVY_API void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *height, int64_t *width);
@@ -201,21 +206,22 @@ typedef struct cvy_plan cvy_plan;
 typedef struct cvy_session cvy_session;
 
 typedef struct {
-    const char *devices;   /* "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; NULL: one with all permitted cores */
-    const char *mesh;     /* hybrid: "data=2,pipe=2"; NULL elsewhere */
-    const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
-    const char *strategy;  /* "single", "ddp"; NULL: single on one device, else ddp */
-    const char *backend;   /* "cpu", "reference"; NULL: what the devices say */
-    int64_t batch_size;    /* global; every later batch is at most this */
-    int64_t shards;        /* S; 0: the number of replicas */
-    int threads_per_device; /* T; 0: the device's cores */
-    const char *conv_algo; /* "auto", "direct", "winograd"; NULL: auto */
+    const char *devices; /* "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; NULL: one with all permitted cores */
+    const char
+        *strategy;    /* "single", "ddp", "mp", "pipeline", "hybrid"; NULL: single on one device, else ddp */
+    const char *mesh; /* hybrid: "data=2,pipe=2"; NULL elsewhere */
+    const char *schedule;              /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
+    const char *backend;               /* "cpu", "reference"; NULL: what the devices say */
+    int64_t batch_size;                /* global; every later batch is at most this */
+    int64_t shards;                    /* S; 0: the number of replicas, in pipelines 4 for each device */
+    int threads_per_device;            /* T; 0: the device's cores */
+    const char *conv_algo;             /* "auto", "direct", "winograd"; NULL: auto */
     double bucket_mb, first_bucket_mb; /* 0: 25 and 1 */
     const char *optimizer; /* "sgd", "adamw", any optimiser of `convoy train --help`; NULL: inference only */
     const char *optimizer_attributes; /* as text: "momentum=0.9 weight_decay=5e-4"; NULL: its defaults */
-    uint64_t seed;         /* of initial weights and dropout */
-    double timeout_s;      /* deadline of each wait between devices; 0: 60 */
-    bool timeline;         /* record what every instruction took */
+    uint64_t seed;                    /* of initial weights and dropout */
+    double timeout_s;                 /* deadline of each wait between devices; 0: 60 */
+    bool timeline;                    /* record what every instruction took */
     cvy_log_sink log;
 } cvy_plan_options;
 

@@ -6,11 +6,12 @@
 
 #include <stdint.h>
 
-enum cvy_rng_use { /* what for: separate streams under one seed; never renumber */
-    CVY_RNG_INIT = 1,    /* a = xxh64 of the parameter's name, b = 0 */
-    CVY_RNG_SHUFFLE = 2, /* a = 0, b = epoch */
-    CVY_RNG_AUGMENT = 3, /* a = sample index, b = epoch */
-    CVY_RNG_DROPOUT = 4, /* a = step, b = operator id; position = element of the global batch / 4 */
+/* What for: separate streams under one seed; never renumber. */
+enum cvy_rng_use {
+    CVY_RNG_INIT = 1,      /* a = xxh64 of the parameter's name, b = 0 */
+    CVY_RNG_SHUFFLE = 2,   /* a = 0, b = epoch */
+    CVY_RNG_AUGMENT = 3,   /* a = sample index, b = epoch */
+    CVY_RNG_DROPOUT = 4,   /* a = step, b = operator id; position = element of the global batch / 4 */
     CVY_RNG_SYNTHETIC = 5, /* a = sample index, b = 0 */
     CVY_RNG_TEST = 6,
 };

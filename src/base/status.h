@@ -13,8 +13,7 @@ cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *
     __attribute__((format(printf, 4, 5)));
 #define CVY_FAIL(code, ...) cvy_failed((code), cvy_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__))
 /* Gives back `code` itself, so that compilers and analysers see that a failure is never CVY_OK. */
-static inline cvy_status cvy_failed(cvy_status code, cvy_status recorded)
-{
+static inline cvy_status cvy_failed(cvy_status code, cvy_status recorded) {
     (void)recorded;
     return code;
 }
@@ -26,23 +25,23 @@ cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...) __attribute
 void cvy_trace_add(const char *file, int line);
 
 /* Passes an error up, adding file and line to its trace. */
-#define CVY_TRY(call)                                 \
-    do {                                              \
-        cvy_status cvy_try_status_ = (call);          \
-        if (cvy_try_status_ != CVY_OK) {              \
-            cvy_trace_add(__FILE__, __LINE__);        \
-            return cvy_try_status_;                   \
-        }                                             \
+#define CVY_TRY(call)                          \
+    do {                                       \
+        cvy_status cvy_try_status_ = (call);   \
+        if (cvy_try_status_ != CVY_OK) {       \
+            cvy_trace_add(__FILE__, __LINE__); \
+            return cvy_try_status_;            \
+        }                                      \
     } while (0)
 
 /* The same for functions with one `out:` label and a local `status`. */
-#define CVY_TRY_OUT(call)                             \
-    do {                                              \
-        status = (call);                              \
-        if (status != CVY_OK) {                       \
-            cvy_trace_add(__FILE__, __LINE__);        \
-            goto out;                                 \
-        }                                             \
+#define CVY_TRY_OUT(call)                      \
+    do {                                       \
+        status = (call);                       \
+        if (status != CVY_OK) {                \
+            cvy_trace_add(__FILE__, __LINE__); \
+            goto out;                          \
+        }                                      \
     } while (0)
 
 /* Carries an error from one thread to another: the worker saves its own, the owner restores it. */

@@ -4,11 +4,11 @@
 
 #include "base/status.h"
 
-#define CVY_VEC(T)   \
-    struct {         \
-        T *data;     \
-        size_t n;    \
-        size_t cap;  \
+#define CVY_VEC(T)  \
+    struct {        \
+        T *data;    \
+        size_t n;   \
+        size_t cap; \
     }
 
 /* Makes room for n_more items of `size` bytes; *data may move. */
@@ -21,11 +21,11 @@ cvy_status cvy_vec_reserve(void **data, size_t n, size_t *cap, size_t n_more, si
 #define cvy_vec_push(v, ...) \
     (cvy_vec_grow((v), 1) == CVY_OK ? ((v)->data[(v)->n++] = (__VA_ARGS__), CVY_OK) : CVY_ERR_MEMORY)
 
-#define cvy_vec_free(v)                       \
-    do {                                      \
-        free((v)->data);                      \
-        (v)->data = NULL;                     \
-        (v)->n = (v)->cap = 0;                \
+#define cvy_vec_free(v)        \
+    do {                       \
+        free((v)->data);       \
+        (v)->data = NULL;      \
+        (v)->n = (v)->cap = 0; \
     } while (0)
 
 #endif

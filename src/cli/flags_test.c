@@ -57,7 +57,7 @@ static const struct flag_group *const groups[] = {&group, NULL};
 
 /* Parses the NULL-terminated arguments into fresh fields. */
 static cvy_status parse(struct fields *fields, struct flag_values *values, ...) {
-    char *argv[16];
+    char *argv[32];
     int argc = 0;
     va_list args;
     va_start(args, values);

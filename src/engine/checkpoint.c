@@ -180,7 +180,7 @@ cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *s
     CVY_TRY_OUT(join(&place, dir, name, ""));
     CVY_TRY_OUT(join(&fresh, dir, name, ".new"));
     CVY_TRY_OUT(join(&aside, dir, name, ".old"));
-    remove_checkpoint(fresh); /* left over from a run that was killed */
+    cvy_checkpoint_tidy(dir, name);
     CVY_TRY_OUT(make_one(fresh));
     status = write_files(fresh, session, card, state);
     if (status == CVY_OK)
@@ -192,6 +192,19 @@ out:
     free(fresh);
     free(aside);
     return status;
+}
+
+void cvy_checkpoint_tidy(const char *dir, const char *name) {
+    char *place = NULL, *fresh = NULL, *aside = NULL;
+    if (join(&place, dir, name, "") == CVY_OK && join(&fresh, dir, name, ".new") == CVY_OK &&
+        join(&aside, dir, name, ".old") == CVY_OK) {
+        remove_checkpoint(fresh);
+        if (renameat2(AT_FDCWD, aside, AT_FDCWD, place, RENAME_NOREPLACE) != 0)
+            remove_checkpoint(aside);
+    }
+    free(place);
+    free(fresh);
+    free(aside);
 }
 
 cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session,

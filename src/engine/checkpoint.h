@@ -24,6 +24,10 @@ struct cvy_train_state {
 cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
                                const struct cvy_card *card, const struct cvy_train_state *state);
 
+/* Clears up behind a run that was killed while it wrote DIR/NAME: removes the half-written one, and puts a whole
+   one that had been moved aside back in its place. Local. */
+void cvy_checkpoint_tidy(const char *dir, const char *name);
+
 /* The folder that holds a checkpoint's FILE: PATH itself, else PATH/NAME. CVY_ERR_DATA says what was looked for.
    The caller frees *out. Local. */
 cvy_status cvy_checkpoint_find(const char *path, const char *name, const char *file, char **out);

@@ -76,6 +76,24 @@ static void weights_are_a_file_or_the_best(void **state) {
     free(found);
 }
 
+static void tidies_up_after_a_kill(void **state) {
+    (void)state;
+    assert_int_equal(cvy_make_folder("run/last.old"), CVY_OK); /* killed between moving aside and in place */
+    assert_int_equal(cvy_make_folder("run/last.new"), CVY_OK);
+    write_text("run/last.old/state.json", whole);
+    write_text("run/last.new/model.safetensors.tmp", "half");
+    cvy_checkpoint_tidy("run", "last");
+    assert_int_equal(access("run/last/state.json", F_OK), 0);
+    assert_int_equal(access("run/last.old", F_OK), -1);
+    assert_int_equal(access("run/last.new", F_OK), -1);
+    assert_int_equal(cvy_make_folder("run/last.old"), CVY_OK); /* killed before the old one was removed */
+    write_text("run/last.old/state.json", "old");
+    cvy_checkpoint_tidy("run", "last");
+    assert_int_equal(access("run/last/state.json", F_OK), 0);
+    assert_int_equal(access("run/last.old", F_OK), -1);
+    cvy_checkpoint_tidy("nowhere", "last");
+}
+
 static void state_is_read(void **state) {
     (void)state;
     struct cvy_train_state s;
@@ -98,7 +116,7 @@ static void broken_state_is_refused(void **state) {
     }
     char negative[sizeof whole];
     memcpy(negative, whole, sizeof whole);
-    memcpy(strstr(negative, "\"step\": 2"), "\"step\":-2", 9);
+    strstr(negative, "\"step\": 2")[7] = '-';
     write_text("state.json", negative);
     assert_int_equal(cvy_checkpoint_state(".", &s), CVY_ERR_DATA);
 }
@@ -106,8 +124,8 @@ static void broken_state_is_refused(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, enter_folder, leave_folder)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(folders_with_parents), TEST(finds_itself_or_below),
-                                       TEST(weights_are_a_file_or_the_best), TEST(state_is_read),
-                                       TEST(broken_state_is_refused)};
+    const struct CMUnitTest tests[] = {
+        TEST(folders_with_parents),   TEST(finds_itself_or_below), TEST(weights_are_a_file_or_the_best),
+        TEST(tidies_up_after_a_kill), TEST(state_is_read),         TEST(broken_state_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

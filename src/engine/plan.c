@@ -8,6 +8,8 @@
 
 /* ---- options --------------------------------------------------------------------------------------- */
 
+enum { MAX_THREADS = 4096 }; /* of a device: far more than any machine has cores */
+
 static cvy_status copy_text(struct cvy_plan *plan, const char **text) {
     char *copy = NULL;
     if (!*text)
@@ -38,14 +40,14 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
         return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
                         o->conv_algo);
-    if (o->batch_size < 1)
-        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: at least 1", (long long)o->batch_size);
+    if (o->batch_size < 1 || o->batch_size > INT32_MAX)
+        return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: take 1 to %d", (long long)o->batch_size, INT32_MAX);
     if (o->shards < 0 || o->shards > 1 << 20)
         return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
                         (long long)o->shards);
-    if (o->threads_per_device < 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "%d threads per device: take 1 or more, or 0 for all of its cores",
-                        o->threads_per_device);
+    if (o->threads_per_device < 0 || o->threads_per_device > MAX_THREADS)
+        return CVY_FAIL(CVY_ERR_USAGE, "%d threads per device: take 1 to %d, or 0 for all of its cores",
+                        o->threads_per_device, MAX_THREADS);
     return CVY_OK;
 }
 
@@ -206,6 +208,7 @@ static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, cons
     struct cvy_device_list list;
     CVY_TRY(cvy_graph_status(graph));
     CVY_TRY(cvy_graph_rebatch(graph, graph->batch, &plan->built));
+    CVY_TRY(cvy_ports_check(plan->built));
     CVY_TRY(copy_options(plan, options));
     CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, &list));
     plan->backend = list.backend;

@@ -24,6 +24,11 @@ struct cvy_plan {
     bool is_used;                /* a session exists */
 };
 
+/* ---- ports.c ---- */
+
+/* Are the graph's named inputs and outputs those that the host fills and reads? Local. */
+cvy_status cvy_ports_check(const struct cvy_graph *g);
+
 /* ---- compile.c: graphs to programs. Run by the workers. ---- */
 
 /* Layouts, store, schedules and the segments of the largest shard: everything but kernels and memory. */

@@ -4,6 +4,7 @@
 #include "graph/init.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- preparing --------------------------------------------------------------------------------------- */
@@ -40,10 +41,6 @@ cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_t
     if (is_training && !session->plan->train)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "this plan is for inference: name an optimizer in its options to train");
-    if (n < 1 || n > session->plan->options.batch_size)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "a batch of %" PRId64 " images does not fit this plan, made for up to %" PRId64, n,
-                        session->plan->options.batch_size);
     return is_prepared(session, &sizes) ? CVY_OK : cvy_team_run(&session->plan->team, prepare_task, &sizes);
 }
 
@@ -193,40 +190,45 @@ static struct cvy_work training_work(const struct cvy_session *session, const cv
 
 void cvy_session_set_lr(cvy_session *session, double lr) { session->lr = lr; }
 
-static cvy_status check_batch(const struct cvy_session *session, const cvy_batch *batch, bool needs_labels) {
-    if (needs_labels && !batch->labels && cvy_graph_find(session->plan->built, "labels") != CVY_NONE)
-        return CVY_FAIL(CVY_ERR_USAGE, "the batch has no labels, which this model's loss needs");
+static cvy_status check_lr(const struct cvy_session *session) {
+    if (!isfinite(session->lr))
+        return CVY_FAIL(CVY_ERR_USAGE, "the learning rate is %g: it must be a finite number", session->lr);
     return CVY_OK;
 }
 
-cvy_status cvy_step(cvy_session *session, const cvy_batch *batch) {
-    CVY_TRY(check_batch(session, batch, true));
-    CVY_TRY(cvy_session_prepare(session, batch->n, true, false));
-    struct cvy_work work = training_work(session, batch, batch->n);
+cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
+    cvy_batch batch;
+    CVY_TRY(check_lr(session));
+    CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_session_prepare(session, batch.n, true, false));
+    struct cvy_work work = training_work(session, &batch, batch.n);
+    session->split = CVY_SPLIT_NONE;
     cvy_status status = run_schedule(session, TRAIN, &work);
     if (status != CVY_OK)
         return explain_failure(session, status, &work);
     session->n_updates++;
-    session->split = CVY_SPLIT_NONE;
-    return read_metrics(session, batch->n);
+    return read_metrics(session, batch.n);
 }
 
-cvy_status cvy_forward(cvy_session *session, const cvy_batch *batch) {
-    CVY_TRY(check_batch(session, batch, true));
-    CVY_TRY(cvy_session_prepare(session, batch->n, true, true));
-    struct cvy_work work = training_work(session, batch, batch->n);
+cvy_status cvy_forward(cvy_session *session, const cvy_batch *given) {
+    cvy_batch batch;
+    CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_session_prepare(session, batch.n, true, true));
+    struct cvy_work work = training_work(session, &batch, batch.n);
     work.is_split = true;
+    session->split = CVY_SPLIT_NONE;
     CVY_TRY(run_schedule(session, FORWARD, &work));
     session->split = CVY_SPLIT_FORWARD;
-    session->split_n = batch->n;
+    session->split_n = batch.n;
     return CVY_OK;
 }
 
 cvy_status cvy_backward(cvy_session *session) {
     if (session->split != CVY_SPLIT_FORWARD)
-        return CVY_FAIL(CVY_ERR_USAGE, "cvy_backward needs a cvy_forward before it");
+        return CVY_FAIL(CVY_ERR_USAGE, "cvy_backward needs a cvy_forward right before it");
     struct cvy_work work = training_work(session, NULL, session->split_n);
     work.is_split = true;
+    session->split = CVY_SPLIT_NONE;
     CVY_TRY(run_schedule(session, BACKWARD, &work));
     session->split = CVY_SPLIT_BACKWARD;
     return read_metrics(session, session->split_n);
@@ -234,40 +236,43 @@ cvy_status cvy_backward(cvy_session *session) {
 
 cvy_status cvy_update(cvy_session *session) {
     if (session->split != CVY_SPLIT_BACKWARD)
-        return CVY_FAIL(CVY_ERR_USAGE, "cvy_update needs a cvy_backward before it");
+        return CVY_FAIL(CVY_ERR_USAGE, "cvy_update needs a cvy_backward right before it");
+    CVY_TRY(check_lr(session));
     struct cvy_work work = training_work(session, NULL, session->split_n);
     work.is_split = true;
-    CVY_TRY(run_schedule(session, UPDATE, &work));
     session->split = CVY_SPLIT_NONE;
+    CVY_TRY(run_schedule(session, UPDATE, &work));
     session->n_updates++;
     return CVY_OK;
 }
 
 void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) { *out = session->metrics; }
 
-static cvy_status check_output(const struct cvy_graph *g, const char *name, const void *wanted) {
+static cvy_status check_output(const struct cvy_graph *g, const void *wanted, const char *name) {
     if (wanted && cvy_graph_output(g, name) == CVY_NONE)
         return CVY_FAIL(CVY_ERR_USAGE, "the graph has no output \"%s\": name one with cvy_output()", name);
     return CVY_OK;
 }
 
-cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,
+cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *given, float *losses, int32_t *ranks,
                         float *logits) {
     const struct cvy_graph *g = session->plan->evaluation;
     cvy_value v = cvy_graph_output(g, "logits");
-    struct cvy_work work = {.batch = batch,
-                            .n = batch->n,
+    cvy_batch batch;
+    CVY_TRY(check_output(g, losses, "losses"));
+    CVY_TRY(check_output(g, ranks, "ranks"));
+    CVY_TRY(check_output(g, logits, "logits"));
+    CVY_TRY(cvy_batch_settle(session->plan, given, losses || ranks, &batch));
+    CVY_TRY(cvy_session_prepare(session, batch.n, false, false));
+    struct cvy_work work = {.batch = &batch,
+                            .n = batch.n,
                             .step = session->n_updates,
                             .losses = losses,
                             .ranks = ranks,
                             .logits = logits};
-    CVY_TRY(check_batch(session, batch, losses || ranks));
-    CVY_TRY(check_output(g, "losses", losses));
-    CVY_TRY(check_output(g, "ranks", ranks));
-    CVY_TRY(check_output(g, "logits", logits));
-    CVY_TRY(cvy_session_prepare(session, batch->n, false, false));
     if (v != CVY_NONE)
         work.n_classes = cvy_shape_count(&cvy_graph_value(g, v)->desc.shape) / g->batch;
+    session->split = CVY_SPLIT_NONE; /* the slots have held what cvy_backward would need */
     return run_schedule(session, EVALUATE, &work);
 }
 

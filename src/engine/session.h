@@ -17,6 +17,11 @@ struct cvy_session {
     size_t staging_bytes;                      /* the largest of them, plain */
 };
 
+/* Fails when the batch does not fit the plan (CVY_ERR_DATA: a label); *out is the batch with its defaults filled
+   in. `given` stays the owner of what both point to. Local. */
+cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool needs_labels,
+                            cvy_batch *out);
+
 /* Compiles what a batch of n images needs (its shards' sizes) and makes room for it. The trainer calls it for
    all sizes of an epoch before its first step; a step calls it itself. Collective. */
 cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_training, bool is_split);

@@ -127,6 +127,10 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
     t->events = *events;
     t->options.schedule.updates_per_epoch = 1; /* until the data are known */
     CVY_TRY(cvy_lr_check(&t->options.schedule));
+    if (options->output_dir) {
+        cvy_checkpoint_tidy(options->output_dir, "last");
+        cvy_checkpoint_tidy(options->output_dir, "best");
+    }
     if (options->resume)
         CVY_TRY(read_resume(t));
     CVY_TRY(cvy_task_open(&t->task, &t->options.task, NULL));

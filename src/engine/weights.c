@@ -171,8 +171,8 @@ cvy_status cvy_save_weights(cvy_session *session, const char *path) {
 }
 
 cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
-                                    const struct cvy_safetensors_pair *tags, size_t n_tags) {
-    return save(session, is_weight, path, tags, n_tags);
+                                    const struct cvy_safetensors_pair *metadata, size_t n_metadata) {
+    return save(session, is_weight, path, metadata, n_metadata);
 }
 
 cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path) {

@@ -56,7 +56,7 @@ struct cvy_choose_options {
 };
 /* Finds the masters (training graph only; for inference they stay empty = plain). */
 cvy_status cvy_pass_masters(const struct cvy_graph *g, const struct cvy_choose_options *options,
-                            struct cvy_masters *out);
+                            struct cvy_masters *masters);
 cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_options *options,
                            const struct cvy_masters *masters, struct cvy_graph **out);
 

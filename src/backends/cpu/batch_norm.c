@@ -44,7 +44,6 @@ CPU_INLINE void add_value(const float *x, const cpu_v16 *mean, const int width, 
 
 CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_v16 *mean, const int width,
                            cpu_v16 *out) {
-    const cpu_v16i lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     cpu_v16 sum[4] = {{0}}, tail = {0}; /* four, so that additions need not wait for each other */
     for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
         int64_t i = 0;
@@ -57,7 +56,8 @@ CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_
         if (c->tail)
             add_value(x + i * c->step, mean, c->tail, &tail);
     }
-    *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + CPU_WHERE(lane < c->tail, tail);
+    cpu_trim(&tail, c->tail);
+    *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + tail;
 }
 
 CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int width, bool is_plain,
@@ -79,7 +79,8 @@ CPU_VECTOR static void norm_moments(const float *x, const struct cpu_chunk *c, b
         moments_of(x, c, c->width, is_plain, mean, m2);
 }
 
-/* Chan, Golub, LeVeque 1979: with d = mean_b - mean_a, mean = mean_a + d n_b / n, M2 = M2_a + M2_b + d^2 n_a n_b / n. */
+/* Chan, Golub, LeVeque 1979: with d = mean_b - mean_a,
+   mean = mean_a + d n_b / n, M2 = M2_a + M2_b + d^2 n_a n_b / n. */
 static void merge(struct moments *a, double n_b, const double *mean_b, const double *m2_b, int n_channels) {
     double n = a->n + n_b, share = n_b / n;
     for (int l = 0; l < n_channels; l++) {
@@ -124,11 +125,9 @@ CPU_INLINE void apply_vector(const struct norm *me, const struct affine *f, int6
         y += r;
     }
     if (is_relu) {
-        if (me->mask) {
-            cpu_v16u8 mask = __builtin_convertvector(y > 0, cpu_v16u8) & 1;
-            memcpy(me->mask + at, &mask, cpu_width(width));
-        }
-        y = CPU_WHERE(~(y <= 0), y); /* so written, NaN stays NaN */
+        if (me->mask)
+            cpu_store_positive(me->mask + at, &y, width);
+        cpu_relu(&y);
     }
     cpu_store(me->y + at, &y, width);
 }

@@ -35,11 +35,8 @@ struct norm_backward {
 
 CPU_INLINE void load_u(const struct norm_backward *me, int64_t at, const int width, cpu_v16 *u) {
     cpu_load(u, me->dy + at, width);
-    if (me->mask) {
-        cpu_v16i mask;
-        cpu_load_bytes(&mask, me->mask + at, width);
-        *u = CPU_WHERE(mask != 0, *u);
-    }
+    if (me->mask)
+        cpu_where_mask(u, me->mask + at, width);
 }
 
 CPU_INLINE void add_value(const struct norm_backward *me, int64_t at, const cpu_v16 *mean, const int width,

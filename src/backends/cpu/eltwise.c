@@ -21,11 +21,13 @@ enum { GRAIN = 1024 }; /* floats */
 
 CPU_INLINE void relu_vector(cpu_v16 *y, const cpu_v16 *x, const cpu_v16 *unused) {
     (void)unused;
-    *y = CPU_WHERE(~(*x <= 0), *x); /* so written, NaN stays NaN */
+    *y = *x;
+    cpu_relu(y);
 }
 
 CPU_INLINE void relu_backward_vector(cpu_v16 *dx, const cpu_v16 *dy, const cpu_v16 *y) {
-    *dx = CPU_WHERE(*y > 0, *dy);
+    *dx = *dy;
+    cpu_where_positive(dx, y);
 }
 
 CPU_INLINE void add_vector(cpu_v16 *y, const cpu_v16 *a, const cpu_v16 *b) { *y = *a + *b; }

@@ -32,19 +32,27 @@ static bool find_tag(const char *name, dnnl_format_tag_t *out) {
     return false;
 }
 
-/* The format tag of a descriptor without padding of its own or offsets; the first that fits, so that dimensions
-   of size 1 leave no choice. */
+/* The format tag of a descriptor without padding of its own or offsets. Dimensions of size 1 leave a choice, since
+   equal descriptors may differ in their strides; but oneDNN's kernels compare strides, and what they do not know
+   runs in plain loops, a thousand times slower. So of the tags that fit, the first with the very same strides. */
 static bool tag_of(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
+    const dnnl_dim_t *strides = md->format_desc.blocking.strides;
+    bool found = false;
     for (int tag = dnnl_a; tag < (int)dnnl_format_tag_last; tag++) {
         dnnl_memory_desc_t candidate;
         if (dnnl_memory_desc_init_by_tag(&candidate, md->ndims, md->dims, md->data_type,
-                                         (dnnl_format_tag_t)tag) == dnnl_success &&
-            dnnl_memory_desc_equal(&candidate, md)) {
+                                         (dnnl_format_tag_t)tag) != dnnl_success ||
+            !dnnl_memory_desc_equal(&candidate, md))
+            continue;
+        bool is_same =
+            memcmp(candidate.format_desc.blocking.strides, strides, (size_t)md->ndims * sizeof *strides) == 0;
+        if (is_same || !found)
             *out = (dnnl_format_tag_t)tag;
+        found = true;
+        if (is_same)
             return true;
-        }
     }
-    return false;
+    return found;
 }
 
 static bool parse(const char *name, struct cvy_layout *out) {

@@ -30,21 +30,17 @@ struct pool {
 
 /* ---- planes -------------------------------------------------------------------------------------- */
 
-/* The winner of each lane: the first of equals; NaN beats everything. */
+/* The winner of each lane: the first of equals; NaN beats everything, so the first NaN stays. */
 CPU_INLINE void max_window(const struct pool *me, const float *x, const struct cpu_window *h,
                            const struct cpu_window *w, const int lanes, cpu_v16 *best, cpu_v16i *best_at) {
     cpu_v16 v;
-    bool is_first = true;
+    *best = (cpu_v16){0} - INFINITY;
+    *best_at = (cpu_v16i){0} + (int32_t)(h->first * me->width + w->first);
     for (int64_t r = h->first; r < h->end; r += h->step) {
         for (int64_t c = w->first; c < w->end; c += w->step) {
             int64_t at = r * me->width + c;
             cpu_load(&v, x + at * me->large.pixel, lanes);
-            cpu_v16i wins = (v > *best) | ((v != v) & (*best == *best));
-            if (is_first)
-                wins = ~(cpu_v16i){0};
-            is_first = false;
-            *best = (cpu_v16)(((cpu_v16i)v & wins) | ((cpu_v16i)*best & ~wins));
-            *best_at = (((cpu_v16i){0} + (int32_t)at) & wins) | (*best_at & ~wins);
+            cpu_take_larger(best, best_at, &v, (int32_t)at);
         }
     }
 }
@@ -53,8 +49,8 @@ CPU_INLINE void max_plane_of(const struct pool *me, const float *x, float *y, in
                              const int lanes) {
     for (int64_t p = 0; p < me->n_rows; p++) {
         for (int64_t q = 0; q < me->n_columns; q++) {
-            cpu_v16 best = {0};
-            cpu_v16i best_at = {0};
+            cpu_v16 best;
+            cpu_v16i best_at;
             int64_t at = (p * me->n_columns + q) * me->small.pixel;
             max_window(me, x, &me->rows[p], &me->columns[q], lanes, &best, &best_at);
             cpu_store(y + at, &best, lanes);
@@ -100,11 +96,13 @@ CPU_INLINE void spread_plane_of(const struct pool *me, float *dx, const float *d
     }
 }
 
-/* The usual number of lanes is a constant to the compiler; plain layout has 1. */
+/* The usual numbers of lanes, 16 and plain layout's 1, are constants to the compiler. */
 #define BY_LANES(call_of)                  \
     do {                                   \
         if (me->large.lanes == CPU_LANES)  \
             call_of(CPU_LANES);            \
+        else if (me->large.lanes == 1)     \
+            call_of(1);                    \
         else                               \
             call_of((int)me->large.lanes); \
     } while (0)

@@ -11,7 +11,6 @@
 enum { CPU_LANES = 16 };
 typedef float cpu_v16 __attribute__((vector_size(64)));
 typedef int32_t cpu_v16i __attribute__((vector_size(64)));
-typedef uint8_t cpu_v16u8 __attribute__((vector_size(16)));
 
 /* `width` as the compiler may trust it: at most 16. */
 CPU_INLINE size_t cpu_width(int width) { return (size_t)(width < CPU_LANES ? width : CPU_LANES); }
@@ -27,20 +26,80 @@ CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
     memcpy(to, from, cpu_width(width) * sizeof *to);
 }
 
-/* Bytes to integers, the other lanes 0. A loop: gcc takes a vector conversion of bytes apart, lane by lane. */
-CPU_INLINE void cpu_load_bytes(cpu_v16i *to, const uint8_t *from, int width) {
-    int32_t wide[CPU_LANES] = {0};
-    for (size_t l = 0; l < cpu_width(width); l++)
-        wide[l] = from[l];
-    memcpy(to, wide, sizeof wide);
+/* ---- lane by lane ----------------------------------------------------------------------------------
+   What compares or converts is a loop over lanes: gcc 12 makes vectors of these on every instruction set, while it
+   takes comparisons of whole vectors apart where the processor's are shorter. */
+
+#define CPU_EACH_LANE(l) for (int l = 0; l < CPU_LANES; l++)
+
+/* max(v, 0); NaN stays NaN */
+CPU_INLINE void cpu_relu(cpu_v16 *v) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    CPU_EACH_LANE(l) a[l] = a[l] <= 0 ? 0 : a[l];
+    memcpy(v, a, sizeof a);
 }
 
-/* Lane by lane; a loop becomes one instruction. */
+/* v where y > 0, else 0 */
+CPU_INLINE void cpu_where_positive(cpu_v16 *v, const cpu_v16 *y) {
+    float a[CPU_LANES], b[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    memcpy(b, y, sizeof b);
+    CPU_EACH_LANE(l) a[l] = b[l] > 0 ? a[l] : 0;
+    memcpy(v, a, sizeof a);
+}
+
+/* 1 where v > 0, else 0: the first `width` lanes */
+CPU_INLINE void cpu_store_positive(uint8_t *to, const cpu_v16 *v, int width) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    uint8_t mask[CPU_LANES];
+    CPU_EACH_LANE(l) mask[l] = a[l] > 0;
+    memcpy(to, mask, cpu_width(width));
+}
+
+/* v where the mask is 1, 0 where it is 0: bits ANDed with 0 - mask */
+CPU_INLINE void cpu_where_mask(cpu_v16 *v, const uint8_t *mask, int width) {
+    int32_t wide[CPU_LANES] = {0};
+    cpu_v16i bits;
+    for (size_t l = 0; l < cpu_width(width); l++)
+        wide[l] = mask[l];
+    memcpy(&bits, wide, sizeof wide);
+    *v = (cpu_v16)((cpu_v16i)*v & -bits);
+}
+
+/* an int, so that loops combine it without branches */
+CPU_INLINE int cpu_is_nan(float x) {
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & 0x7FFFFFFF) > 0x7F800000;
+}
+
+/* best = v, best_at = at, where v is larger, or is the first NaN */
+CPU_INLINE void cpu_take_larger(cpu_v16 *best, cpu_v16i *best_at, const cpu_v16 *v, int32_t at) {
+    float a[CPU_LANES], b[CPU_LANES];
+    int32_t wins[CPU_LANES]; /* all bits or none */
+    cpu_v16i take;
+    memcpy(a, best, sizeof a);
+    memcpy(b, v, sizeof b);
+    CPU_EACH_LANE(l) wins[l] = -((b[l] > a[l]) | (cpu_is_nan(b[l]) & (1 - cpu_is_nan(a[l]))));
+    memcpy(&take, wins, sizeof take);
+    *best = (cpu_v16)(((cpu_v16i)*v & take) | ((cpu_v16i)*best & ~take));
+    *best_at = (((cpu_v16i){0} + at) & take) | (*best_at & ~take);
+}
+
 CPU_INLINE void cpu_sqrt(cpu_v16 *v) {
     float a[CPU_LANES];
     memcpy(a, v, sizeof a);
-    for (int l = 0; l < CPU_LANES; l++)
-        a[l] = sqrtf(a[l]);
+    CPU_EACH_LANE(l) a[l] = sqrtf(a[l]);
+    memcpy(v, a, sizeof a);
+}
+
+/* 0 in the lanes from `width` on */
+CPU_INLINE void cpu_trim(cpu_v16 *v, int width) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    CPU_EACH_LANE(l) a[l] = l < width ? a[l] : 0;
     memcpy(v, a, sizeof a);
 }
 
@@ -54,8 +113,5 @@ CPU_INLINE float cpu_fold(const cpu_v16 *v) {
     }
     return a[0];
 }
-
-/* Where the condition's lanes are set: v, else 0. */
-#define CPU_WHERE(condition, v) ((cpu_v16)((cpu_v16i)(v) & (condition)))
 
 #endif
