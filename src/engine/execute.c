@@ -213,7 +213,7 @@ static cvy_status do_reduce(const struct step *s) {
                                        s->work->is_split ? p->first - w->program->first_shard : p->sum);
     }
     r->mine = mine;
-    r->result = bucket_address(w, s->i->bucket, 0);
+    r->result = s->i->sum < 0 ? NULL : bucket_address(w, s->i->bucket, s->i->sum);
     return w->team->transport->reduce_start(w->replicas, s->i->bucket, r);
 }
 
@@ -273,10 +273,12 @@ static cvy_status do_result(const struct step *s) {
     return download_rows(s, "logits", work->logits, (size_t)work->n_classes * sizeof *work->logits);
 }
 
+/* `part` 0: all that is stored; 1: parameters and buffers, which lie before the optimiser's states. */
 static cvy_status do_broadcast(const struct step *s) {
+    size_t n = s->i->part == 0 ? s->w->store.persist_bytes : s->w->store.weight_bytes;
     s->w->is_evaluation_stale = true;
-    return s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST],
-                                            s->w->program->persist_bytes, "parameters");
+    return s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST], n,
+                                            "parameters");
 }
 
 static cvy_status do_refresh(const struct step *s) {

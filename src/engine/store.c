@@ -34,6 +34,8 @@ static cvy_status add_stored(struct cvy_store *store, const struct cvy_value_inf
     size_t n = cvy_align_up(device->backend->layout_bytes(info->layout, &info->desc), CVY_ALIGN);
     stored.place = (struct cvy_place){CVY_SPACE_PERSIST, store->persist_bytes, n};
     store->persist_bytes += n;
+    if (info->kind == CVY_VALUE_PARAM || info->kind == CVY_VALUE_BUFFER)
+        store->weight_bytes = store->persist_bytes;
     size_t plain = cvy_align_up(cvy_desc_bytes(&info->desc), CVY_ALIGN);
     store->staging_bytes = plain > store->staging_bytes ? plain : store->staging_bytes;
     return cvy_vec_push(&store->values, stored);

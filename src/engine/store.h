@@ -26,6 +26,7 @@ struct cvy_store {
     CVY_VEC(struct cvy_stored) values;
     CVY_VEC(struct cvy_packed) packs;
     size_t persist_bytes, packed_bytes;
+    size_t weight_bytes;                 /* of parameters and buffers, which come first */
     size_t staging_bytes, scratch_bytes; /* what packing and unpacking need beside the value */
     struct cvy_pool pool;
 };

@@ -66,17 +66,18 @@ struct cvy_segment {
 };
 
 enum cvy_instr_kind {
-    CVY_I_LOAD,      /* images and labels of `shard` into `slot` */
-    CVY_I_RUN,       /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
-    CVY_I_ADD,       /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
-    CVY_I_SEND,      /* `phase`'s values of `shard` that stage `part` reads, to that stage */
-    CVY_I_RECV,      /* the same, from stage `part` */
-    CVY_I_REDUCE,    /* start the all-reduce of `bucket`. Collective */
-    CVY_I_WAIT,      /* wait for it: sum 0 holds the result. Collective */
-    CVY_I_CHECK,     /* the reduced loss must be finite, before anything is updated */
-    CVY_I_UPDATE,    /* run the update segment of `bucket` */
-    CVY_I_RESULT,    /* copy the shard's results (losses, ranks, logits) to the host */
-    CVY_I_BROADCAST, /* the persistent space from device 0 to all. Collective */
+    CVY_I_LOAD,   /* images and labels of `shard` into `slot` */
+    CVY_I_RUN,    /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
+    CVY_I_ADD,    /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
+    CVY_I_SEND,   /* `phase`'s values of `shard` that stage `part` reads, to that stage */
+    CVY_I_RECV,   /* the same, from stage `part` */
+    CVY_I_REDUCE, /* start the all-reduce of `bucket` into `sum`; -1: this device needs no result. Collective */
+    CVY_I_WAIT,   /* wait for it. Collective */
+    CVY_I_CHECK,  /* the reduced loss must be finite, before anything is updated */
+    CVY_I_UPDATE, /* run the update segment of `bucket` */
+    CVY_I_RESULT, /* copy the shard's results (losses, ranks, logits) to the host */
+    CVY_I_BROADCAST, /* `part` 0: the persistent space, 1: parameters and buffers, from the first replica to all of
+                        this stage. Collective */
     CVY_I_REFRESH, /* run the REFRESH segment (`part` 0: training's copies, 1: evaluation's, if weights changed) */
     CVY_N_INSTR,
 };

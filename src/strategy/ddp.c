@@ -9,7 +9,7 @@ static cvy_status mesh(int32_t n_devices, const char *asked, struct cvy_mesh *ou
 }
 
 static cvy_status schedule(const struct cvy_strategy_input *input, struct cvy_program *out) {
-    return cvy_schedule_write(input, (struct cvy_order){1, 1}, out);
+    return cvy_schedule_write(input, (struct cvy_order){.n_slots = 1, .n_ahead = 1}, out);
 }
 
 const struct cvy_strategy cvy_strategy_ddp = {

@@ -17,7 +17,7 @@ static cvy_status mesh(int32_t n_devices, const char *asked, struct cvy_mesh *ou
 
 cvy_status cvy_pipeline_schedule(const struct cvy_strategy_input *input, struct cvy_program *out) {
     int32_t stage = input->device % input->mesh.pipe, n = input->n_shards;
-    struct cvy_order order = {n, n};
+    struct cvy_order order = {.n_slots = n, .n_ahead = n};
     if (strcmp(input->schedule, "1f1b") == 0)
         order.n_slots = order.n_ahead = input->mesh.pipe - stage;
     return cvy_schedule_write(input, order, out);

@@ -22,6 +22,7 @@ struct writer {
     int32_t stage;
     int32_t n_slots;
     bool reduce, is_reduce_late; /* late: after all backward passes, for split calls */
+    bool is_on_master;           /* see struct cvy_order */
     struct cvy_tree_stack stack;
     int32_t sum_of[CVY_TREE_DEPTH]; /* the sum in which a position of the stack lies */
     int32_t *sum_of_shard;          /* per local shard */
@@ -88,7 +89,8 @@ static void emit_bucket(struct writer *w, enum cvy_instr_kind kind, int32_t buck
     struct cvy_instr instr = cvy_instr_make(kind);
     instr.bucket = bucket;
     instr.stream = kind == CVY_I_REDUCE;
-    instr.sum = kind == CVY_I_UPDATE ? 0 : -1; /* where the reduced gradients are */
+    bool is_result_here = !w->is_on_master || w->out->replica == 0;
+    instr.sum = kind != CVY_I_WAIT && is_result_here ? 0 : -1; /* where the reduced gradients go, and are */
     emit(w, instr);
 }
 
@@ -118,6 +120,15 @@ static void emit_adds(struct writer *w, int32_t bucket, int32_t k, int32_t n) {
         i.from = w->sum_of[k];
         emit(w, i);
     }
+}
+
+/* The parameters from the master, and the others' packed copies of them. */
+static void emit_fetch(struct writer *w) {
+    if (!w->is_on_master || !w->reduce)
+        return;
+    emit_part(w, CVY_I_BROADCAST, 1);
+    if (w->out->replica > 0)
+        emit_part(w, CVY_I_REFRESH, 0);
 }
 
 /* ---- passes of a shard ----------------------------------------------------------------------------- */
@@ -161,6 +172,7 @@ static void backward(struct writer *w, int32_t i) {
 /* Waits, looks at the loss, updates: bucket by bucket, in the order in which they were started. */
 static void finish(struct writer *w, bool wait, bool update) {
     bool is_first = true;
+    update = update && (!w->is_on_master || w->out->replica == 0);
     for (int32_t b = 0; b < w->in->n_buckets; b++) {
         if (!is_mine(w, b))
             continue;
@@ -195,6 +207,7 @@ static void write_train(struct writer *w, struct cvy_order order) {
     int32_t n = w->out->n_local_shards, n_forward = 0;
     w->to = &w->out->train;
     restart(w, order.n_slots);
+    emit_fetch(w);
     for (int32_t i = 0; i < n; i++) {
         for (; n_forward < n && n_forward < i + order.n_ahead; n_forward++) {
             w->sum_of_shard[n_forward] = take_sum(w);
@@ -221,6 +234,7 @@ static void write_split(struct writer *w) {
     restart(w, n ? n : 1);
     w->is_reduce_late = true;
     w->to = &w->out->forward;
+    emit_fetch(w);
     for (int32_t i = 0; i < n; i++)
         forward(w, i, w->sum_of_shard[i] = i);
     w->to = &w->out->backward;
@@ -236,6 +250,7 @@ static void write_split(struct writer *w) {
 static void write_rest(struct writer *w) {
     w->to = &w->out->evaluate;
     w->n_slots = 1;
+    emit_fetch(w);
     emit_part(w, CVY_I_REFRESH, 1);
     for (int32_t i = 0; i < w->out->n_local_shards; i++) {
         forward(w, i, 0);
@@ -243,7 +258,7 @@ static void write_rest(struct writer *w) {
     }
     w->to = &w->out->start;
     if (w->in->mesh.data > 1)
-        emit_part(w, CVY_I_BROADCAST, -1);
+        emit_part(w, CVY_I_BROADCAST, 0);
     if (w->in->n_buckets)
         emit_part(w, CVY_I_REFRESH, 0);
 }
@@ -269,7 +284,11 @@ cvy_status cvy_schedule_write(const struct cvy_strategy_input *in, struct cvy_or
                               struct cvy_program *out) {
     CVY_TRY(place_device(in, out));
     int32_t n = out->n_local_shards;
-    struct writer w = {.in = in, .out = out, .stage = out->stage, .reduce = in->mesh.data > 1};
+    struct writer w = {.in = in,
+                       .out = out,
+                       .stage = out->stage,
+                       .reduce = in->mesh.data > 1,
+                       .is_on_master = order.is_on_master};
     order.n_slots = order.n_slots > n ? n : order.n_slots;
     order.n_slots = order.n_slots ? order.n_slots : 1;
     CVY_TRY(CVY_ALLOC(w.sum_of_shard, (size_t)n));

@@ -44,12 +44,14 @@ const struct cvy_strategy *const *cvy_strategy_table(size_t *n);
 /* An instruction of this kind with every number at "not used". */
 struct cvy_instr cvy_instr_make(enum cvy_instr_kind kind);
 
-/* In which order a device runs the forward and backward passes of its n shards (0 .. n-1). */
+/* How a device runs the passes of its n shards (0 .. n-1), and who updates. */
 struct cvy_order {
     int32_t n_slots; /* shards in flight */
     int32_t n_ahead; /* forward passes before the first backward one, 1 or more */
+    bool
+        is_on_master; /* parameters live on the first replica, which alone updates; the others get them each step */
 };
-/* Schedules of a device that runs its stage of the mesh for its replica's shards, in this order of its own step. */
+/* Schedules of a device that runs its stage of the mesh for its replica's shards. */
 cvy_status cvy_schedule_write(const struct cvy_strategy_input *input, struct cvy_order order,
                               struct cvy_program *out);
 
