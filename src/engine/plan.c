@@ -129,14 +129,25 @@ out:
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
+cvy_status cvy_plan_connect(struct cvy_plan *plan) {
+    struct cvy_team *team = &plan->team;
+    if (team->n < 2)
+        return CVY_OK;
+    team->transport = cvy_transport_find("threads");
+    if (plan->groups[0] && !team->transport->abort_reason(plan->groups[0]))
+        return CVY_OK;
+    team->transport->close(team->n, plan->groups);
+    CVY_TRY(team->transport->open(team->n, plan->options.timeout_s, plan->groups));
+    for (int i = 0; i < team->n; i++)
+        team->workers[i].group = plan->groups[i];
+    return CVY_OK;
+}
+
 static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
     CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
     CVY_TRY(CVY_ALLOC(plan->groups, (size_t)list->n));
     plan->team.n = list->n;
-    if (list->n > 1) {
-        plan->team.transport = cvy_transport_find("threads");
-        CVY_TRY(plan->team.transport->open(list->n, plan->options.timeout_s, plan->groups));
-    }
+    CVY_TRY(cvy_plan_connect(plan));
     for (int i = 0; i < list->n; i++) {
         struct cvy_worker *w = &plan->team.workers[i];
         struct cvy_device_spec spec = {.index = list->index[i],
@@ -147,7 +158,6 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
                                        .log = &plan->options.log};
         w->plan = plan;
         w->rank = i;
-        w->group = plan->groups[i];
         w->is_evaluation_stale = true;
         CVY_TRY(plan->backend->open(&spec, &w->device));
     }
