@@ -46,6 +46,7 @@ int main(void) {
     const cvy_plan_options options = {.devices = "cpu:0,cpu:1", /* two shares of this machine's cores */
                                       .strategy = "ddp",
                                       .batch_size = BATCH,
+                                      .threads_per_device = 1,
                                       .optimizer = "sgd"};
     cvy_graph *graph = NULL;
     cvy_plan *plan = NULL;

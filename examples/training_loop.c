@@ -125,7 +125,7 @@ static cvy_status learn(struct run *run, double *top1) {
 }
 
 int main(void) {
-    struct run run = {NULL};
+    struct run run = {.session = NULL};
     double top1 = 0;
     cvy_status status = open_data(&run);
     if (status == CVY_OK)

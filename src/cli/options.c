@@ -116,6 +116,8 @@ void options_optimizer_help(struct cvy_text *out) {
 void options_plan(const struct options *o, cvy_plan_options *out) {
     *out = (cvy_plan_options){.devices = o->devices,
                               .strategy = o->strategy,
+                              .mesh = o->mesh,
+                              .schedule = o->schedule,
                               .backend = o->backend,
                               .batch_size = o->batch_size,
                               .shards = o->shards,

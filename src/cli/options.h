@@ -19,7 +19,7 @@ struct options { /* in the order of the groups */
 
     int64_t batch_size;
 
-    const char *devices, *strategy, *backend, *conv_algo;
+    const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
     int64_t shards, threads;
     double bucket_mb, first_bucket_mb, timeout_s;
 

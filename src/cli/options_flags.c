@@ -37,6 +37,11 @@ static void strategies(struct flag_names *out) {
         add_name(out, table[i]->name);
 }
 
+static void pipelines(struct flag_names *out) {
+    add_name(out, "1f1b");
+    add_name(out, "gpipe");
+}
+
 static void backends(struct flag_names *out) {
     size_t n;
     const struct cvy_backend *const *table = cvy_backend_table(&n);
@@ -129,6 +134,8 @@ static const struct flag devices_flags[] = {
     FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",
          .value_name = "LIST"),
     FLAG("strategy", TEXT, strategy, "default: single on one device, else ddp", .choices = strategies),
+    FLAG("mesh", TEXT, mesh, "of hybrid, replicas and stages: data=D,pipe=P"),
+    FLAG("schedule", TEXT, schedule, "of pipelines", .initial = "1f1b", .choices = pipelines),
     FLAG("shards", INT, shards,
          "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a device",
          .initial = "0", .min = 0, .max = 65536),

@@ -145,43 +145,10 @@ out:
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
-/* One group of all devices, and with several replicas of several stages one for each stage. */
-static cvy_status open_groups(struct cvy_plan *plan) {
-    int data = plan->mesh.data, pipe = plan->mesh.pipe;
-    struct cvy_worker *w = plan->team.workers;
-    CVY_TRY(CVY_ALLOC(plan->groups, (size_t)plan->n_devices));
-    CVY_TRY(CVY_ALLOC(plan->replicas, (size_t)plan->n_devices));
-    if (plan->n_devices == 1)
-        return CVY_OK;
-    plan->team.transport = cvy_transport_find("threads");
-    CVY_TRY(plan->team.transport->open(plan->n_devices, plan->options.timeout_s, plan->groups));
-    for (int stage = 0; data > 1 && pipe > 1 && stage < pipe; stage++)
-        CVY_TRY(plan->team.transport->open(data, plan->options.timeout_s, plan->replicas + stage * data));
-    for (int i = 0; i < plan->n_devices; i++) {
-        w[i].group = plan->groups[i];
-        w[i].replicas = data == 1   ? NULL
-                        : pipe == 1 ? w[i].group
-                                    : plan->replicas[i % pipe * data + i / pipe];
-    }
-    return CVY_OK;
-}
-
-static void close_groups(struct cvy_plan *plan) {
-    int data = plan->mesh.data, pipe = plan->mesh.pipe;
-    for (int stage = 0; plan->replicas && stage < pipe; stage++) {
-        if (plan->replicas[stage * data])
-            plan->team.transport->close(data, plan->replicas + stage * data);
-    }
-    if (plan->groups && plan->groups[0])
-        plan->team.transport->close(plan->n_devices, plan->groups);
-    free(plan->replicas);
-    free(plan->groups);
-}
-
 static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
     CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
     plan->team.n = list->n;
-    CVY_TRY(open_groups(plan));
+    CVY_TRY(cvy_plan_connect(plan));
     for (int i = 0; i < list->n; i++) {
         struct cvy_worker *w = &plan->team.workers[i];
         struct cvy_device_spec spec = {.index = list->index[i],
@@ -253,7 +220,7 @@ void cvy_plan_free(cvy_plan *plan) {
         cvy_team_stop(&plan->team);
     for (int i = 0; i < plan->team.n; i++)
         free_worker(plan, &plan->team.workers[i]);
-    close_groups(plan);
+    cvy_plan_disconnect(plan);
     free(plan->team.workers);
     cvy_graph_free(plan->built);
     cvy_graph_free(plan->fused);

@@ -24,6 +24,13 @@ struct cvy_plan {
     bool is_used;                /* a session exists */
 };
 
+/* ---- plan.c ---- */
+
+/* Sees that the workers, none of them at work, have a group to talk in: a new one after a failure, since a group
+   that somebody gave up stays so. Local. */
+cvy_status cvy_plan_connect(struct cvy_plan *plan);
+void cvy_plan_disconnect(struct cvy_plan *plan);
+
 /* ---- ports.c ---- */
 
 /* Are the graph's named inputs and outputs those that the host fills and reads? Local. */

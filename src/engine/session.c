@@ -91,6 +91,7 @@ cvy_status cvy_session_new(cvy_plan *plan, cvy_session **out) {
     if (plan->is_used)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "this plan has a session already: free it first, or make another plan");
+    CVY_TRY(cvy_plan_connect(plan));
     CVY_TRY(CVY_ALLOC(session, 1));
     session->plan = plan;
     session->lr = 0.1;

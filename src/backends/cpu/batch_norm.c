@@ -115,8 +115,11 @@ struct affine { /* y = (x - mean) scale + shift, per lane */
     cpu_v16 mean, scale, shift;
 };
 
-CPU_INLINE void apply_vector(const struct norm *me, const struct affine *f, int64_t at, const int width,
-                             bool is_relu) {
+enum {
+    STRIP = 64
+}; /* vectors that are normalised before the relu passes over them: they are still in cache */
+
+CPU_INLINE void affine_vector(const struct norm *me, const struct affine *f, int64_t at, const int width) {
     cpu_v16 y, r;
     cpu_load(&y, me->x + at, width);
     y = (y - f->mean) * f->scale + f->shift;
@@ -124,34 +127,48 @@ CPU_INLINE void apply_vector(const struct norm *me, const struct affine *f, int6
         cpu_load(&r, me->residual + at, width);
         y += r;
     }
-    if (is_relu) {
-        if (me->mask)
-            cpu_store_positive(me->mask + at, &y, width);
-        cpu_relu(&y);
-    }
     cpu_store(me->y + at, &y, width);
 }
 
-CPU_INLINE void apply_vectors(const struct norm *me, const struct affine *f, const struct cpu_chunk *c,
-                              const int width, bool is_relu) {
-    for (int64_t n = 0; n < c->n_images; n++) {
-        int64_t at = c->at + n * c->image_step;
-        for (int64_t i = 0; i < c->n_vectors; i++, at += c->step)
-            apply_vector(me, f, at, width, is_relu);
-        if (c->tail)
-            apply_vector(me, f, at, c->tail, is_relu);
+/* The relu of n neighbours, and its mask. */
+CPU_INLINE void relu_span(const struct norm *me, int64_t at, int64_t n) {
+    float *y = me->y + at;
+    uint8_t *restrict mask = me->mask + at;
+    for (int64_t i = 0; i < n && me->mask; i++)
+        mask[i] = y[i] > 0;
+    for (int64_t i = 0; i < n; i++) /* so written, NaN stays NaN */
+        y[i] = y[i] <= 0 ? 0 : y[i];
+}
+
+CPU_INLINE void apply_vectors(const struct norm *me, const struct affine *f, int64_t at, int64_t n,
+                              int64_t step, const int width) {
+    for (int64_t i = 0; i < n; i++)
+        affine_vector(me, f, at + i * step, width);
+    if (!me->attrs.relu)
+        return;
+    if (step == width) {
+        relu_span(me, at, n * step);
+        return;
     }
+    for (int64_t i = 0; i < n; i++)
+        relu_span(me, at + i * step, width);
 }
 
 CPU_VECTOR static void norm_apply(const struct norm *me, const struct affine *f, const struct cpu_chunk *c) {
     struct norm here = *me; /* the compiler knows that no store changes these copies */
     struct affine f_here = *f;
-    if (c->width == CPU_LANES && here.attrs.relu)
-        apply_vectors(&here, &f_here, c, CPU_LANES, true);
-    else if (c->width == CPU_LANES)
-        apply_vectors(&here, &f_here, c, CPU_LANES, false);
-    else
-        apply_vectors(&here, &f_here, c, c->width, here.attrs.relu);
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t at = c->at + n * c->image_step;
+        for (int64_t i = 0; i < c->n_vectors; i += STRIP) {
+            int64_t n_vectors = c->n_vectors - i < STRIP ? c->n_vectors - i : STRIP;
+            if (c->width == CPU_LANES)
+                apply_vectors(&here, &f_here, at + i * c->step, n_vectors, c->step, CPU_LANES);
+            else
+                apply_vectors(&here, &f_here, at + i * c->step, n_vectors, c->step, c->width);
+        }
+        if (c->tail)
+            apply_vectors(&here, &f_here, at + c->n_vectors * c->step, 1, c->tail, c->tail);
+    }
 }
 
 /* Statistics of one channel, into the outputs that are there. */

@@ -35,9 +35,12 @@ CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
 /* max(v, 0); NaN stays NaN */
 CPU_INLINE void cpu_relu(cpu_v16 *v) {
     float a[CPU_LANES];
+    int32_t drop[CPU_LANES]; /* all bits or none */
+    cpu_v16i mask;
     memcpy(a, v, sizeof a);
-    CPU_EACH_LANE(l) a[l] = a[l] <= 0 ? 0 : a[l];
-    memcpy(v, a, sizeof a);
+    CPU_EACH_LANE(l) drop[l] = -(a[l] <= 0);
+    memcpy(&mask, drop, sizeof mask);
+    *v = (cpu_v16)((cpu_v16i)*v & ~mask);
 }
 
 /* v where y > 0, else 0 */
@@ -47,15 +50,6 @@ CPU_INLINE void cpu_where_positive(cpu_v16 *v, const cpu_v16 *y) {
     memcpy(b, y, sizeof b);
     CPU_EACH_LANE(l) a[l] = b[l] > 0 ? a[l] : 0;
     memcpy(v, a, sizeof a);
-}
-
-/* 1 where v > 0, else 0: the first `width` lanes */
-CPU_INLINE void cpu_store_positive(uint8_t *to, const cpu_v16 *v, int width) {
-    float a[CPU_LANES];
-    memcpy(a, v, sizeof a);
-    uint8_t mask[CPU_LANES];
-    CPU_EACH_LANE(l) mask[l] = a[l] > 0;
-    memcpy(to, mask, cpu_width(width));
 }
 
 /* v where the mask is 1, 0 where it is 0: bits ANDed with 0 - mask */
