@@ -19,6 +19,14 @@ static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
     bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
 }
 
+size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split) {
+    size_t bytes[CVY_N_SPACES], total = 0;
+    measure(worker, is_split, bytes);
+    for (int s = 0; s < CVY_N_SPACES; s++)
+        total += bytes[s];
+    return total;
+}
+
 static cvy_status move_stored(struct cvy_worker *w, char *to, size_t n_bytes) {
     char *host = NULL;
     CVY_TRY(CVY_ALLOC(host, n_bytes));

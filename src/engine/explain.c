@@ -74,6 +74,41 @@ static void print_space(struct cvy_text *out, const char *what, size_t n_bytes, 
     cvy_text_printf(out, "\n");
 }
 
+/* Forward operators of a stage, and their share of the estimated time. */
+static int stage_layers(const struct cvy_graph *g, int32_t stage, double *share) {
+    double mine = 0, all = 0;
+    int n = 0;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct cvy_node *node = &g->nodes.data[i];
+        double time = node->phase == CVY_PHASE_FORWARD ? cvy_node_time(g, node) : 0;
+        bool is_mine = node->phase == CVY_PHASE_FORWARD && node->stage == stage;
+        all += time;
+        mine += is_mine ? time : 0;
+        n += is_mine;
+    }
+    *share = all > 0 ? mine / all : 0;
+    return n;
+}
+
+static void print_stages(const struct cvy_plan *plan, struct cvy_text *out) {
+    const struct cvy_graph *g = plan->train ? plan->train : plan->evaluation;
+    cvy_text_printf(out,
+                    "stage  device      operators  parameters  activations MB  in flight  memory MB  time\n");
+    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++) {
+        const struct cvy_worker *w = &plan->team.workers[stage];
+        int64_t n_params = 0;
+        double share;
+        int n = stage_layers(g, stage, &share);
+        for (size_t i = 0; i < w->store.values.n; i++) {
+            if (w->store.values.data[i].kind == CVY_VALUE_PARAM)
+                n_params += cvy_shape_count(&w->store.values.data[i].desc.shape);
+        }
+        cvy_text_printf(out, "%5d  %-10s %10d %11lld %15.2f %10d %10.1f %4.0f %%\n", stage, w->device->name,
+                        n, (long long)n_params, (double)w->program->slot_bytes / 1e6, w->program->n_slots,
+                        (double)cvy_arena_bytes(w, false) / 1e6, share * 100);
+    }
+}
+
 static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *out) {
     const struct cvy_program *p = plan->team.workers[0].program;
     cvy_text_printf(out, "%d device%s: %s (%s), strategy %s, S=%lld shards of up to %lld images, T=%d\n",
@@ -87,7 +122,9 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
             "buckets\n",
             plan->train->nodes.n, plan->built->nodes.n, plan->fused->nodes.n, plan->train->reducibles.n,
             plan->train->n_buckets);
-    cvy_text_printf(out, "memory of each device:\n");
+    if (plan->mesh.pipe > 1)
+        print_stages(plan, out);
+    cvy_text_printf(out, plan->mesh.pipe > 1 ? "memory of the first device:\n" : "memory of each device:\n");
     print_space(out, "parameters, buffers, optimiser state", p->persist_bytes, -1);
     print_space(out, "packed copies of parameters", p->packed_bytes, -1);
     print_space(out, "gradients and partial sums", p->sum_bytes, p->n_sums);

@@ -74,6 +74,8 @@ int cvy_link_number(const struct cvy_program *program, int32_t from_stage, int32
 /* One operator with a kernel. */
 cvy_status cvy_execute_op(struct cvy_worker *worker, const struct cvy_segment *segment,
                           const struct cvy_prog_op *op, int32_t slot, int32_t sum);
+/* What the arena takes for what is compiled; scratch counts once kernels are prepared. */
+size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split);
 void cvy_execute_release(struct cvy_worker *worker);
 /* Images of shard s out of n_shards, and the first of them, in a batch of n. */
 int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s);

@@ -17,6 +17,8 @@ cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
 
 /* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by cost. */
 cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages);
+/* The estimate that balancing goes by, in seconds of an imagined processor. */
+double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node);
 /* The stages of another graph of the same model: evaluation runs where training keeps the parameters. */
 void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node's estimated time, in seconds of a processor that computes 100 Gflop/s and moves 10 GB/s: only the ratio
-   matters. The backward pass costs twice the forward one for every layer, so it changes no balance. */
-static double node_time(const struct cvy_graph *g, const struct cvy_node *node) {
+/* Seconds on a processor that computes 100 Gflop/s and moves 10 GB/s: only the ratio matters. The backward pass costs
+   twice the forward one for every layer, so it changes no balance. */
+double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node) {
     struct cvy_desc in[32];
     struct cvy_cost cost = {0, 0};
     struct cvy_infer call = {
@@ -71,7 +71,7 @@ static cvy_status balance(struct cvy_graph *g, int32_t n_stages) {
     CVY_TRY_OUT(CVY_ALLOC(node, g->nodes.n));
     for (size_t i = 0; i < g->nodes.n; i++) {
         if (g->nodes.data[i].phase == CVY_PHASE_FORWARD) {
-            time[n] = node_time(g, &g->nodes.data[i]);
+            time[n] = cvy_node_time(g, &g->nodes.data[i]);
             node[n++] = i;
         }
     }
