@@ -41,15 +41,15 @@ static cvy_status look_at_inputs(struct search *s, const struct cvy_prog_op *op)
         const struct cvy_operand *operand = &s->segment->operands.data[op->in[k]];
         CVY_TRY(has_non_finite(s, operand, &is_bad));
         if (is_bad && (operand->place.space == CVY_SPACE_PERSIST || operand->place.space == CVY_SPACE_PACKED))
-            return CVY_FAIL(
-                CVY_ERR_NAN,
-                "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower --lr or start "
-                "from an earlier checkpoint",
-                (unsigned long long)s->step, operand->name, op->op->name, op->name);
+            return CVY_FAIL(CVY_ERR_NAN,
+                            "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower the "
+                            "learning rate (--lr) or start "
+                            "from an earlier checkpoint",
+                            (unsigned long long)s->step, operand->name, op->op->name, op->name);
         if (is_bad)
             return CVY_FAIL(CVY_ERR_NAN,
                             "step %llu: the loss is not finite: the input %s of shard %d is not (read by "
-                            "%s of layer %s); look at the data, --mean and --std",
+                            "%s of layer %s); look at the data and at their mean and std (--mean, --std)",
                             (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name);
     }
     return CVY_OK;
@@ -64,7 +64,7 @@ static cvy_status look_at_outputs(struct search *s, const struct cvy_prog_op *op
             return CVY_FAIL(
                 CVY_ERR_NAN,
                 "step %llu: the loss is not finite: the first operator that made such a number is %s of "
-                "layer %s (shard %d); lower --lr",
+                "layer %s (shard %d); lower the learning rate (--lr)",
                 (unsigned long long)s->step, op->op->name, op->name, s->shard);
     }
     return CVY_OK;
