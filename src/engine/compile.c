@@ -141,9 +141,9 @@ static cvy_status add_refreshes(struct cvy_cutter *c) {
             continue;
         CVY_TRY(cvy_store_pack(&c->w->store, cvy_graph_value(c->g, node->out[0])->name,
                                cvy_cutter_bytes(c, node->out[0]), &packed));
-        if (packed->has_refresh)
+        if (packed->has_refresh[true] || packed->has_refresh[c->is_training])
             continue;
-        packed->has_refresh = true;
+        packed->has_refresh[c->is_training] = true;
         CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_REFRESH, c->is_training ? 0 : 1));
         CVY_TRY(cvy_cutter_add_op(c, node));
         if (c->is_training && node->bucket >= 0) {

@@ -55,15 +55,15 @@ static void blame_input(struct search *s, const struct cvy_prog_op *op, int32_t 
     const struct cvy_operand *operand = &s->segment->operands.data[index];
     bool is_stored = operand->place.space == CVY_SPACE_PERSIST || operand->place.space == CVY_SPACE_PACKED;
     if (is_stored)
-        remember(
-            s, CVY_FAIL(CVY_ERR_NAN,
-                        "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower --lr or "
-                        "start from an earlier checkpoint",
-                        (unsigned long long)s->step, operand->name, op->op->name, op->name));
+        remember(s, CVY_FAIL(CVY_ERR_NAN,
+                             "step %llu: the loss is not finite: %s is not, before %s of layer %s; lower the "
+                             "learning rate (--lr) or "
+                             "start from an earlier checkpoint",
+                             (unsigned long long)s->step, operand->name, op->op->name, op->name));
     else if (is_from_host(s, index))
         remember(s, CVY_FAIL(CVY_ERR_NAN,
                              "step %llu: the loss is not finite: the input %s of shard %d is not (read by "
-                             "%s of layer %s); look at the data, --mean and --std",
+                             "%s of layer %s); look at the data and at their mean and std (--mean, --std)",
                              (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name));
     else
         s->is_over = true; /* it came from another stage, which finds out */
@@ -91,7 +91,7 @@ static cvy_status look_at_outputs(struct search *s, const struct cvy_prog_op *op
                 s,
                 CVY_FAIL(CVY_ERR_NAN,
                          "step %llu: the loss is not finite: the first operator that made such a number is "
-                         "%s of layer %s (shard %d); lower --lr",
+                         "%s of layer %s (shard %d); lower the learning rate (--lr)",
                          (unsigned long long)s->step, op->op->name, op->name, s->shard));
     }
     return CVY_OK;

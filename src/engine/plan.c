@@ -218,7 +218,7 @@ void cvy_plan_free(cvy_plan *plan) {
         return;
     if (plan->team.workers && plan->team.workers[0].is_running)
         cvy_team_stop(&plan->team);
-    for (int i = 0; i < plan->team.n; i++)
+    for (int i = 0; plan->team.workers && i < plan->team.n; i++)
         free_worker(plan, &plan->team.workers[i]);
     cvy_plan_disconnect(plan);
     free(plan->team.workers);

@@ -19,7 +19,7 @@ struct cvy_stored {
 struct cvy_packed { /* a copy of a parameter in another layout, "conv1.weight:aBcd16b" */
     const char *name;
     struct cvy_place place; /* in PACKED */
-    bool has_refresh;       /* an operator of the program remakes it */
+    bool has_refresh[2];    /* an operator remakes it: [0] before evaluations, [1] after updates */
 };
 
 struct cvy_store {
