@@ -6,7 +6,7 @@
 #include "comm/conformance_links.h"
 #include "comm/conformance_members.h"
 
-/* ---- failures -------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------------ */
 
 /* Members 0 and 3 wait for 3 and 1, which wait themselves; member 1 for 2, which gives up. */
 static cvy_status abort_main(struct member *me) {
@@ -64,7 +64,7 @@ static void test_late_end_of_link_is_named(void **state) {
     }
 }
 
-/* ---- ends that disagree ---------------------------------------------------------------------------------- */
+/* ---- ends that disagree -------------------------------------------------------------------------- */
 
 struct link_end {
     int capacity;
@@ -115,7 +115,7 @@ static void test_disagreeing_ends_are_found(void **state) {
     }
 }
 
-/* ---- misuse ---------------------------------------------------------------------------------------------- */
+/* ---- misuse -------------------------------------------------------------------------------------- */
 
 static cvy_status misuse_main(struct member *me) {
     const struct cvy_transport *transport = me->transport;
@@ -136,7 +136,7 @@ static cvy_status misuse_main(struct member *me) {
         transport->send(group, -1, 0, pieces, 1, "no link"),
         transport->send(group, 1, 0, pieces, 1, "not open"),
         transport->recv(group, 1, 0, pieces, 1, "not open"),
-        transport->send(group, 0, 0, pieces, 2, "too large, or the wrong end"),
+        transport->send(group, 0, 0, pieces, rank == 0 ? 2 : 1, "too large, or the wrong end"),
         rank == 1 ? CVY_ERR_FAILED : transport->recv(group, 0, 0, pieces, 1, "the wrong end"),
     };
     for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++) {
@@ -146,7 +146,7 @@ static cvy_status misuse_main(struct member *me) {
     if (rank == 0)
         CVY_TRY(send_word(me, 0, 77));
     if (rank == 1)
-        CVY_TRY(recv_word(me, 0, 77)); /* nothing of all that was sent */
+        CVY_TRY(recv_word(me, 0, 77)); /* none of the wrong calls sent anything */
     return CVY_OK;
 }
 

@@ -14,7 +14,7 @@ static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* ---- one word at a time ---------------------------------------------------------------------------------- */
+/* ---- one word at a time -------------------------------------------------------------------------- */
 
 static cvy_status send_word(struct member *me, int link, uint64_t word) {
     struct cvy_piece piece = {.at = &word, .n_bytes = sizeof word};
@@ -31,7 +31,7 @@ static cvy_status recv_word(struct member *me, int link, uint64_t expected) {
     return CVY_OK;
 }
 
-/* ---- order, tags, pieces --------------------------------------------------------------------------------- */
+/* ---- order, tags, pieces ------------------------------------------------------------------------- */
 
 struct cut_message { /* cut at random, with a guard behind each piece; empty pieces lie nowhere */
     unsigned char memory[MESSAGE_BYTES + MAX_PIECES];
@@ -99,18 +99,23 @@ static cvy_status pieces_main(struct member *me) {
 
 static void test_link_order_tags_and_pieces(void **state) { run_members_ok(*state, 2, pieces_main, NULL); }
 
-/* ---- capacity -------------------------------------------------------------------------------------------- */
+/* ---- capacity ------------------------------------------------------------------------------------ */
 
 struct pressure {
     int capacity;
     atomic_int n_asked; /* messages that the receiver asked for so far */
 };
 
-/* So many messages pass without a receiver, again and again. */
+static cvy_status pressure_open(struct member *me, int capacity) {
+    return me->transport->link_open(me->group, 0, 0, 1, sizeof(uint64_t), capacity);
+}
+
+/* So many messages pass without a receiver, again and again; opening once more does not touch them. */
 static cvy_status fill_and_empty(struct member *me, int capacity) {
     for (uint64_t round = 0; round < 20; round++) {
         for (int i = 0; i < capacity && me->rank == 0; i++)
             CVY_TRY(send_word(me, 0, round << 8 | (uint64_t)i));
+        CVY_TRY(pressure_open(me, capacity));
         CVY_TRY(me->transport->barrier(me->group, "full"));
         for (int i = 0; i < capacity && me->rank == 1; i++)
             CVY_TRY(recv_word(me, 0, round << 8 | (uint64_t)i));
@@ -120,7 +125,7 @@ static cvy_status fill_and_empty(struct member *me, int capacity) {
 
 static cvy_status pressure_main(struct member *me) {
     struct pressure *pressure = me->context;
-    CVY_TRY(me->transport->link_open(me->group, 0, 0, 1, sizeof(uint64_t), pressure->capacity));
+    CVY_TRY(pressure_open(me, pressure->capacity));
     CVY_TRY(fill_and_empty(me, pressure->capacity));
     CVY_TRY(me->transport->barrier(me->group, "empty"));
     for (int i = 0; i < 20; i++) {
@@ -161,7 +166,7 @@ static cvy_status both_ways_main(struct member *me) {
 
 static void test_links_both_ways(void **state) { run_members_ok(*state, 2, both_ways_main, NULL); }
 
-/* ---- many links: every member to every other ------------------------------------------------------------- */
+/* ---- many links: every member to every other ----------------------------------------------------- */
 
 /* Numbers from all over the range; member by member the order of opening differs. */
 static int pair_link(int from, int to, int n) { return CVY_MAX_LINKS - 1 - (from * n + to) * 113; }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- making and finding --------------------------------------------------------------------------------- */
+/* ---- making and finding -------------------------------------------------------------------------- */
 
 static void link_free(struct cvy_link *link) {
     if (link->n_counters > 0)
@@ -105,7 +105,7 @@ void cvy_links_free(struct cvy_links *links) {
     }
 }
 
-/* ---- messages -------------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------ */
 
 static size_t total_bytes(const struct cvy_piece *pieces, int n) {
     size_t total = 0;

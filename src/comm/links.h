@@ -1,5 +1,5 @@
-/* Links: messages from one member to another within a process. A link is a ring of message buffers: the sender
-   copies in and the receiver copies out, so that both may use their own memory again at once.
+/* Links: messages from one member to another within a process. A link is a ring of message buffers: the
+   sender copies in and the receiver copies out, so that both may use their own memory again at once.
    A private part of the transport `threads`.
 
    Invariants:
@@ -41,12 +41,12 @@ struct cvy_links { /* zero-initialised is empty; links are added under the hub's
 void cvy_links_wake(struct cvy_links *links);
 void cvy_links_free(struct cvy_links *links);
 
-/* As rt/comm.h says. Whichever end opens first makes the link, and none of them ever waits for that. Sending and
-   receiving allocate nothing. */
-cvy_status cvy_link_open(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
-cvy_status cvy_link_send(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+/* As rt/comm.h says; `number` is the link's. Whichever end opens first makes the link, without waiting for
+   the other. Sending and receiving allocate nothing. */
+cvy_status cvy_link_open(struct cvy_group *me, int number, int from, int to, size_t n_bytes, int capacity);
+cvy_status cvy_link_send(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces, int n,
                          const char *name);
-cvy_status cvy_link_recv(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+cvy_status cvy_link_recv(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces, int n,
                          const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* The transport between devices of one process: members are threads that share memory.
-   Every operation of all members is a meeting (hub.h): each posts what it brings, waits until all have posted,
-   does its share, and waits until all are done. No helper thread: whoever waits for a reduction sums a slice
-   of it and writes that slice to every result that is wanted. Messages between two go through links.h. */
+   Every operation of all members is a meeting (hub.h): each posts what it brings, waits until all have
+   posted, does its share, and waits until all are done. No helper thread: whoever waits for a reduction sums
+   a slice of it and writes that slice to every result that is wanted. Messages between two: links.h. */
 #include "comm/blocksum.h"
 #include "comm/hub.h"
 #include "comm/links.h"
