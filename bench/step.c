@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_WARM_UP = 3, MAX_KINDS = 128 };
+enum { N_WARM_UP = 3, MAX_KINDS = 128, MAX_DEVICES = 256 };
 
 struct setting {
     const char *name, *value;
@@ -50,6 +50,7 @@ struct bench {
         double s;
     } kinds[MAX_KINDS];
     int n_kinds;
+    double busy_s[MAX_DEVICES]; /* of each device: not in recv, wait or check */
 };
 
 static const char *get(const struct bench *b, const char *name) {
@@ -121,14 +122,20 @@ static cvy_status open_session(struct bench *b) {
     return CVY_OK;
 }
 
-static void add_event(struct bench *b, const struct cvy_event *event) {
+static bool is_waiting(const char *what) {
+    return strcmp(what, "recv") == 0 || strcmp(what, "wait") == 0 || strcmp(what, "check") == 0;
+}
+
+static void add_event(struct bench *b, int device, const struct cvy_event *event) {
+    double s = (double)(event->end_ns - event->start_ns) * 1e-9;
     int k = 0;
+    b->busy_s[device] += is_waiting(event->what) ? 0 : s;
     while (k < b->n_kinds && strcmp(b->kinds[k].name, event->what) != 0)
         k++;
     if (k == b->n_kinds && k < MAX_KINDS)
         b->kinds[b->n_kinds++] = (struct kind){.name = event->what};
     if (k < MAX_KINDS)
-        b->kinds[k].s += (double)(event->end_ns - event->start_ns) * 1e-9;
+        b->kinds[k].s += s;
 }
 
 static cvy_status run_steps(struct bench *b) {
@@ -142,7 +149,7 @@ static cvy_status run_steps(struct bench *b) {
             struct cvy_timeline *timeline = &b->plan->team.workers[w].timeline;
             const struct cvy_event *event;
             for (size_t e = 0; i >= 0 && (event = cvy_timeline_get(timeline, e)); e++)
-                add_event(b, event);
+                add_event(b, w, event);
             cvy_timeline_clear(timeline);
         }
     }
@@ -179,7 +186,10 @@ static void print(struct bench *b) {
         if (strncmp(b->kinds[k].name, "conv2d", 6) == 0)
             conv += b->kinds[k].s;
     }
-    printf("device time per image, all devices together:\n");
+    printf("busy:");
+    for (int w = 0; w < b->plan->team.n; w++)
+        printf(" %s %.0f us an image", b->plan->team.workers[w].device->name, b->busy_s[w] / images * 1e6);
+    printf("\ndevice time per image, all devices together:\n");
     for (int k = 0; k < b->n_kinds; k++)
         printf("  %-28s %10.1f us %6.1f %%\n", b->kinds[k].name, b->kinds[k].s / images * 1e6,
                b->kinds[k].s / total * 100);
