@@ -136,7 +136,8 @@ static void copy_part(void *context, int part, int n_parts) {
 }
 
 static cvy_status upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes) {
-    cpu_team_run(device->spec.n_threads, copy_part, &(struct bytes){to, host, n_bytes});
+    int n_parts = cpu_team_parts((int64_t)n_bytes / 4, device->spec.n_threads);
+    cpu_team_run(n_parts, copy_part, &(struct bytes){to, host, n_bytes});
     return CVY_OK;
 }
 
@@ -178,7 +179,8 @@ static void add_part(void *context, int part, int n_parts) {
 }
 
 static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {
-    cpu_team_run(device->spec.n_threads, add_part, &(struct sum){sum, a, b, n});
+    int n_parts = cpu_team_parts((int64_t)n, device->spec.n_threads);
+    cpu_team_run(n_parts, add_part, &(struct sum){sum, a, b, n});
     return CVY_OK;
 }
 
