@@ -51,13 +51,14 @@ static double smallest(const char *root, const char *mount, const char *path, qu
     double least = 0;
     if (snprintf(folder, sizeof folder, "%s%s", mount, path) >= (int)sizeof folder)
         return 0;
-    for (char *end = folder + strlen(folder);; *end = 0) {
+    for (;;) {
         double quota = quota_of(root, folder);
         if (quota > 0 && (least == 0 || quota < least))
             least = quota;
-        end = strrchr(folder + strlen(mount), '/');
-        if (!end)
+        char *slash = strrchr(folder + strlen(mount), '/');
+        if (!slash)
             return least;
+        *slash = 0;
     }
 }
 
