@@ -1,8 +1,9 @@
 /* The numbers behind the rule, measured on AVX-512 cores with oneDNN 2.6, one thread. Time of Winograd over direct by
-   tiles in the call (batch x ceil(H/4) x ceil(W/4)), forward and backward_data: 512 channels at 4x4: 2.9 with 16
-   tiles, 1.0 with 32, 0.7 to 0.9 with 64, 0.6 with 128; 256 at 8x8: 1.0 with 32, 0.65 with 64; 128 at 16x16: 1.05
-   with 32, 0.73 with 64. backward_weights transforms no weights beforehand and wins earlier: 0.7 to 0.8 with 32.
-   Fewer than 64 channels leave the transforms too little to save on. */
+   tiles in the call (batch x ceil(H/4) x ceil(W/4)), forward: 512 channels at 4x4: 1.25 to 1.7 with 16 tiles, 0.9 to
+   1.0 with 32, 0.7 to 0.9 with 64, 0.4 to 0.6 with 128; 256 at 8x8: 0.9 to 1.0 with 32, 0.65 to 0.75 with 64; 128 at
+   16x16: 1.05 with 32, 0.75 with 64. backward_data was much the same; backward_weights transforms no weights
+   beforehand and wins earlier: 0.7 to 0.8 with 32. Fewer than 64 channels leave the transforms too little to save
+   on. */
 #include "backends/cpu/conv_rule.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
-/* hwloc leaves out what a cgroup's cpuset forbids; the affinity mask is applied here. */
+/* hwloc leaves out what a cgroup's cpuset forbids; the affinity mask and the quota are applied here. */
 #include "backends/cpu/cores.h"
+#include "backends/cpu/quota.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Fills cores->pu with the first permitted logical processor of every core (or of every one, where the system
@@ -48,6 +50,9 @@ cvy_status cpu_cores_open(struct cpu_cores *out) {
         hwloc_bitmap_and(permitted, permitted, bound);
     hwloc_bitmap_free(bound);
     CVY_TRY_OUT(list_cores(&cores, permitted));
+    cores.n_permitted = cores.n;
+    cores.quota = cpu_quota("");
+    cores.n = cpu_cores_granted(cores.n, cores.quota);
     *out = cores;
     hwloc_bitmap_free(permitted);
     return CVY_OK;
@@ -64,6 +69,8 @@ void cpu_cores_close(struct cpu_cores *cores) {
     *cores = (struct cpu_cores){0};
 }
 
+int cpu_cores_granted(int n, double quota) { return quota > 0 && quota < n ? (int)ceil(quota) : n; }
+
 void cpu_cores_share(int n, int index, int n_devices, int *first, int *count) {
     int64_t from = (int64_t)index * n / n_devices, end = (int64_t)(index + 1) * n / n_devices;
     *first = (int)from;
@@ -71,6 +78,8 @@ void cpu_cores_share(int n, int index, int n_devices, int *first, int *count) {
 }
 
 bool cpu_cores_bind(const struct cpu_cores *cores, int first, int count) {
+    if (cpu_cores_has_quota(cores))
+        return true;
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
     if (!set)
         return false;

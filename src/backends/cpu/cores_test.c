@@ -29,12 +29,22 @@ static void shares_cover(void **state) {
     }
 }
 
+static void quotas(void **state) {
+    (void)state;
+    assert_int_equal(cpu_cores_granted(4, 0), 4); /* none */
+    assert_int_equal(cpu_cores_granted(4, 0.1), 1);
+    assert_int_equal(cpu_cores_granted(4, 1), 1);
+    assert_int_equal(cpu_cores_granted(4, 1.5), 2);
+    assert_int_equal(cpu_cores_granted(4, 3.5), 4);
+    assert_int_equal(cpu_cores_granted(4, 8), 4);
+}
+
 static void permitted_cores(void **state) {
     struct cpu_cores cores;
     (void)state;
     assert_int_equal(cpu_cores_open(&cores), CVY_OK);
-    assert_true(cores.n >= 1);
-    for (int i = 1; i < cores.n; i++)
+    assert_true(cores.n >= 1 && cores.n <= cores.n_permitted);
+    for (int i = 1; i < cores.n_permitted; i++)
         assert_true(cores.pu[i] != cores.pu[i - 1]);
     cpu_cores_close(&cores);
 }
@@ -42,6 +52,7 @@ static void permitted_cores(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_cover),
+        cmocka_unit_test(quotas),
         cmocka_unit_test(permitted_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

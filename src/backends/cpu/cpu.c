@@ -1,6 +1,7 @@
 /* The CPU backend's slots: opening a device, its memory, its layouts and kernels. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/arena.h"
+#include "backends/cpu/isa.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/vector.h"
 #include "base/mem.h"
@@ -92,14 +93,19 @@ static cvy_status enter(struct cvy_device *device) {
 
 static void describe(const struct cvy_device *device, struct cvy_text *out) {
     const struct cpu_device *cpu = (const struct cpu_device *)device;
+    const struct cpu_cores *cores = &cpu->cores;
     const dnnl_version_t *version = dnnl_version();
-    cvy_text_printf(out, "%s: %d thread%s on core%s %u", device->name, device->spec.n_threads,
-                    device->spec.n_threads == 1 ? "" : "s", cpu->n_cores == 1 ? "" : "s",
-                    cpu->cores.pu[cpu->first_core]);
-    for (int i = 1; i < cpu->n_cores; i++)
-        cvy_text_printf(out, ",%u", cpu->cores.pu[cpu->first_core + i]);
-    cvy_text_printf(out, ", oneDNN %d.%d.%d (instruction set %d)", version->major, version->minor,
-                    version->patch, (int)dnnl_get_effective_cpu_isa());
+    cvy_text_printf(out, "%s: %d thread%s on ", device->name, device->spec.n_threads,
+                    device->spec.n_threads == 1 ? "" : "s");
+    if (cpu_cores_has_quota(cores)) {
+        cvy_text_printf(out, "any of %d cores, a quota of %.4g at a time", cores->n_permitted, cores->quota);
+    } else {
+        cvy_text_printf(out, "core%s %u", cpu->n_cores == 1 ? "" : "s", cores->pu[cpu->first_core]);
+        for (int i = 1; i < cpu->n_cores; i++)
+            cvy_text_printf(out, ",%u", cores->pu[cpu->first_core + i]);
+    }
+    cvy_text_printf(out, ", oneDNN %d.%d.%d, ", version->major, version->minor, version->patch);
+    cpu_isa_print((int)dnnl_get_effective_cpu_isa(), out);
 }
 
 static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s) {
@@ -130,7 +136,8 @@ static void copy_part(void *context, int part, int n_parts) {
 }
 
 static cvy_status upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes) {
-    cpu_team_run(device->spec.n_threads, copy_part, &(struct bytes){to, host, n_bytes});
+    int n_parts = cpu_team_parts((int64_t)n_bytes / 4, device->spec.n_threads);
+    cpu_team_run(n_parts, copy_part, &(struct bytes){to, host, n_bytes});
     return CVY_OK;
 }
 
@@ -172,7 +179,8 @@ static void add_part(void *context, int part, int n_parts) {
 }
 
 static cvy_status add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {
-    cpu_team_run(device->spec.n_threads, add_part, &(struct sum){sum, a, b, n});
+    int n_parts = cpu_team_parts((int64_t)n, device->spec.n_threads);
+    cpu_team_run(n_parts, add_part, &(struct sum){sum, a, b, n});
     return CVY_OK;
 }
 

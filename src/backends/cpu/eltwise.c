@@ -12,7 +12,7 @@ struct eltwise {
     struct cvy_kernel base;
     span_function *span;
     int64_t n; /* floats in memory */
-    int n_in, n_threads;
+    int n_in, n_parts;
     /* of the present run */
     const float *a, *b;
     float *y;
@@ -65,7 +65,7 @@ static cvy_status prepare_span(struct cvy_device *device, const struct cvy_call 
     me->span = span;
     me->n = (int64_t)(cpu_layout_bytes(call->in[0].layout, &call->in[0].desc) / sizeof(float));
     me->n_in = call->n_in;
-    me->n_threads = device->spec.n_threads;
+    me->n_parts = cpu_team_parts(me->n, device->spec.n_threads);
     *scratch_bytes = 0;
     *out = &me->base;
     return CVY_OK;
@@ -84,7 +84,7 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     me->a = in[0];
     me->b = in[me->n_in - 1];
     me->y = out[0];
-    cpu_team_run(me->n_threads, run_part, me);
+    cpu_team_run(me->n_parts, run_part, me);
     return CVY_OK;
 }
 

@@ -1,24 +1,27 @@
-/* Layouts are described by their names alone: a descriptor is turned into a name, a name into a layout, and the
-   names are interned. The interning table is the one thing of this backend that all its devices share; it only
-   grows, and what stands in it never changes. */
+/* A layout is a value: format tag and groups, packed into the bits of the pointer that stands for it, which nobody
+   follows. So equal layouts are equal pointers in every device, and there is nothing to own, to lock or to free. */
 #include "backends/cpu/layout.h"
-#include "base/mem.h"
 
 #include <oneapi/dnnl/dnnl_debug.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct cvy_layout {
-    const struct cvy_layout *next;
-    char name[64];
-    int64_t groups; /* 1, or N of gN: */
-    dnnl_format_tag_t tag;
-};
+enum { TAG_BITS = 16, MAX_GROUPS = 0x7FFFFFFF };
+_Static_assert(sizeof(uintptr_t) >= 8, "a pointer holds tag and groups");
+_Static_assert(dnnl_format_tag_last < 1 << TAG_BITS, "a tag fits its bits");
 
-static const struct cvy_layout *_Atomic interned; /* a list that only grows */
-static pthread_mutex_t interning = PTHREAD_MUTEX_INITIALIZER;
+/* groups: 1, or N of gN: */
+static const struct cvy_layout *pack(dnnl_format_tag_t tag, int64_t groups) {
+    return (const struct cvy_layout *)((uintptr_t)groups << TAG_BITS | (uintptr_t)tag);
+}
+
+static dnnl_format_tag_t tag_of(const struct cvy_layout *layout) {
+    return (dnnl_format_tag_t)((uintptr_t)layout & ((1 << TAG_BITS) - 1));
+}
+
+int64_t cpu_layout_groups(const struct cvy_layout *layout) {
+    return layout ? (int64_t)((uintptr_t)layout >> TAG_BITS) : 1;
+}
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
@@ -35,7 +38,7 @@ static bool find_tag(const char *name, dnnl_format_tag_t *out) {
 /* The format tag of a descriptor without padding of its own or offsets. Dimensions of size 1 leave a choice, since
    equal descriptors may differ in their strides; but oneDNN's kernels compare strides, and what they do not know
    runs in plain loops, a thousand times slower. So of the tags that fit, the first with the very same strides. */
-static bool tag_of(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
+static bool tag_of_md(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
     const dnnl_dim_t *strides = md->format_desc.blocking.strides;
     bool found = false;
     for (int tag = dnnl_a; tag < (int)dnnl_format_tag_last; tag++) {
@@ -55,52 +58,24 @@ static bool tag_of(const dnnl_memory_desc_t *md, dnnl_format_tag_t *out) {
     return found;
 }
 
-static bool parse(const char *name, struct cvy_layout *out) {
-    *out = (struct cvy_layout){.groups = 1};
-    if (strlen(name) >= sizeof out->name)
-        return false;
-    strcpy(out->name, name);
+/* "plain", "TAG" or "gN:TAG" */
+static bool parse(const char *name, const struct cvy_layout **out) {
+    dnnl_format_tag_t tag;
+    long long groups = 1;
+    *out = NULL;
+    if (strcmp(name, "plain") == 0)
+        return true;
     if (name[0] == 'g') {
         char *end;
-        out->groups = strtoll(name + 1, &end, 10);
-        if (*end != ':' || out->groups < 2)
+        groups = strtoll(name + 1, &end, 10);
+        if (*end != ':' || groups < 2 || groups > MAX_GROUPS)
             return false;
         name = end + 1;
     }
-    return find_tag(name, &out->tag);
-}
-
-/* ---- interning ----------------------------------------------------------------------------------- */
-
-static const struct cvy_layout *look_up(const char *name) {
-    const struct cvy_layout *at = interned;
-    while (at && strcmp(at->name, name) != 0)
-        at = at->next;
-    return at;
-}
-
-static cvy_status intern(const char *name, const struct cvy_layout **out) {
-    cvy_status status = CVY_OK;
-    struct cvy_layout parsed, *fresh = NULL;
-    const struct cvy_layout *found = NULL;
-    if (strcmp(name, "plain") == 0 || (found = look_up(name))) {
-        *out = found;
-        return CVY_OK;
-    }
-    if (!parse(name, &parsed))
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: no such layout; oneDNN's format tags are layouts, and plain is",
-                        name);
-    pthread_mutex_lock(&interning);
-    found = look_up(name);
-    if (!found && (status = CVY_ALLOC(fresh, 1)) == CVY_OK) {
-        *fresh = parsed;
-        fresh->next = interned;
-        interned = found = fresh;
-    }
-    pthread_mutex_unlock(&interning);
-    if (status == CVY_OK)
-        *out = found;
-    return status;
+    if (!find_tag(name, &tag))
+        return false;
+    *out = pack(tag, groups);
+    return true;
 }
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
@@ -113,8 +88,6 @@ bool cpu_dtype(cvy_dtype dtype, dnnl_data_type_t *out) {
     *out = types[dtype];
     return *out != dnnl_data_type_undef;
 }
-
-int64_t cpu_layout_groups(const struct cvy_layout *layout) { return layout ? layout->groups : 1; }
 
 /* Row-major strides; oneDNN has tags for that too, but this serves every rank alike. */
 static dnnl_status_t plain_md(int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
@@ -133,8 +106,8 @@ cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc 
     dnnl_data_type_t type;
     dnnl_dims_t dims = {0};
     int rank = 0;
-    if (layout && layout->groups > 1)
-        groups = layout->groups;
+    if (cpu_layout_groups(layout) > 1)
+        groups = cpu_layout_groups(layout);
     if (!cpu_dtype(desc->dtype, &type))
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "oneDNN has no %s", cvy_dtype_name(desc->dtype));
     if (groups > 1)
@@ -145,16 +118,15 @@ cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc 
     if (!layout)
         made = plain_md(rank, dims, type, out);
     else
-        made = dnnl_memory_desc_init_by_tag(out, rank, dims, type, layout->tag);
+        made = dnnl_memory_desc_init_by_tag(out, rank, dims, type, tag_of(layout));
     if (made != dnnl_success)
         return CVY_FAIL(CVY_ERR_FAILED, "%s does not fit a tensor of rank %d",
-                        layout ? layout->name : "plain", desc->shape.n);
+                        layout ? dnnl_fmt_tag2str(tag_of(layout)) : "plain", desc->shape.n);
     return CVY_OK;
 }
 
 cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *desc,
                          const struct cvy_layout **out) {
-    char name[sizeof((struct cvy_layout *)0)->name], group[24] = "";
     int64_t groups = md->ndims > desc->shape.n ? md->dims[0] : 1;
     dnnl_format_tag_t tag;
     dnnl_memory_desc_t plain;
@@ -163,17 +135,19 @@ cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *de
         *out = NULL;
         return CVY_OK;
     }
-    if (!tag_of(md, &tag))
+    if (!tag_of_md(md, &tag))
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "oneDNN answers a memory format without a name");
-    if (groups > 1)
-        snprintf(group, sizeof group, "g%lld:", (long long)groups);
-    snprintf(name, sizeof name, "%s%s", group, dnnl_fmt_tag2str(tag));
-    return intern(name, out);
+    if (groups > MAX_GROUPS)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "a convolution in %lld groups; at most %d are supported",
+                        (long long)groups, MAX_GROUPS);
+    *out = pack(tag, groups);
+    return CVY_OK;
 }
 
 bool cpu_layout_view(const struct cvy_layout *layout, const struct cvy_desc *desc, struct cpu_view *out) {
     const struct cvy_shape *s = &desc->shape;
-    if (s->n < 2 || (layout && layout->groups > 1))
+    dnnl_format_tag_t tag = tag_of(layout); /* undefined where it is plain */
+    if (s->n < 2 || cpu_layout_groups(layout) > 1)
         return false;
     struct cpu_view v = {.n = s->dim[0], .channels = s->dim[1], .pixels = 1};
     for (int i = 2; i < s->n; i++)
@@ -182,11 +156,11 @@ bool cpu_layout_view(const struct cvy_layout *layout, const struct cvy_desc *des
     if (!layout) {
         v.lanes = v.pixel = 1;
         v.block = v.pixels;
-    } else if (layout->tag == dnnl_nhwc) {
+    } else if (tag == dnnl_nhwc) {
         v.lanes = v.block = 16;
         v.pixel = v.channels;
-    } else if (layout->tag == dnnl_nChw16c || layout->tag == dnnl_nChw8c || layout->tag == dnnl_nChw4c) {
-        v.lanes = v.pixel = layout->tag == dnnl_nChw16c ? 16 : layout->tag == dnnl_nChw8c ? 8 : 4;
+    } else if (tag == dnnl_nChw16c || tag == dnnl_nChw8c || tag == dnnl_nChw4c) {
+        v.lanes = v.pixel = tag == dnnl_nChw16c ? 16 : tag == dnnl_nChw8c ? 8 : 4;
         v.block = v.pixels * v.lanes;
         in_memory = (v.channels + v.lanes - 1) / v.lanes * v.lanes;
     } else {
@@ -209,11 +183,12 @@ size_t cpu_layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *
 }
 
 void cpu_layout_print(const struct cvy_layout *layout, struct cvy_text *out) {
-    cvy_text_printf(out, "%s", layout ? layout->name : "plain");
+    if (cpu_layout_groups(layout) > 1)
+        cvy_text_printf(out, "g%lld:", (long long)cpu_layout_groups(layout));
+    cvy_text_printf(out, "%s", layout ? dnnl_fmt_tag2str(tag_of(layout)) : "plain");
 }
 
 bool cpu_layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out) {
     (void)device;
-    *out = NULL;
-    return intern(name, out) == CVY_OK;
+    return parse(name, out);
 }

@@ -1,6 +1,6 @@
 /* How a tensor lies in memory, for this backend: oneDNN's formats by oneDNN's names ("aBcd16b").
-   Layouts are interned for the whole process: equal layouts are equal pointers, and live as long as the process.
-   A layout knows no shape, so that it serves every shard size. Names:
+   Equal layouts are equal pointers; nobody owns them. A layout knows no shape, so that it serves every shard size.
+   Names:
      TAG          a oneDNN format tag of the tensor's rank; plain row-major is no layout at all (NULL)
      gN:TAG       weights O,I,H,W of a convolution in N groups, seen as N,O/N,I,H,W
    Winograd's transformed weights, which have no tag, do not occur (see conv.c). */

@@ -16,6 +16,13 @@ void cpu_team_size(int n_threads);
    thread. */
 void cpu_team_run(int n_parts, cpu_body body, void *context);
 
+/* The parts that a pass over so many elements is worth, where its bits do not depend on them: T, or 1 where waking the
+   team takes longer than the work. (None in between: libgomp would end the threads that are left over.) */
+static inline int cpu_team_parts(int64_t n_elements, int n_threads) {
+    enum { SMALL = 4096 };
+    return n_elements < SMALL ? 1 : n_threads;
+}
+
 /* The part of `n` items (in multiples of `grain`, but for the end) that falls to `part`. */
 static inline void cpu_part(int64_t n, int64_t grain, int part, int n_parts, int64_t *first, int64_t *end) {
     int64_t n_grains = (n + grain - 1) / grain;

@@ -11,6 +11,7 @@
 enum { CPU_LANES = 16 };
 typedef float cpu_v16 __attribute__((vector_size(64)));
 typedef int32_t cpu_v16i __attribute__((vector_size(64)));
+typedef uint32_t cpu_v16u __attribute__((vector_size(64)));
 
 /* `width` as the compiler may trust it: at most 16. */
 CPU_INLINE size_t cpu_width(int width) { return (size_t)(width < CPU_LANES ? width : CPU_LANES); }
@@ -89,6 +90,24 @@ CPU_INLINE void cpu_sqrt(cpu_v16 *v) {
     memcpy(v, a, sizeof a);
 }
 
+/* exp(v) where v <= 0 or NaN, to 2 units in the last place: 2^n exp(r), n = v / ln 2 rounded, r = v - n ln 2, exp(r) by
+   its Taylor series to r^7. Below -87, near the smallest normal number, it is 0. */
+CPU_INLINE void cpu_exp(cpu_v16 *v) {
+    const float log2_e = 0x1.715476p+0f, ln_2_high = 0x1.62ep-1f, ln_2_low = 0x1.0bfbe8p-15f;
+    const float magic = 0x1.8p23f; /* its unit in the last place is 1: adding it rounds to a whole number */
+    const float c[] = {1.f / 5040, 1.f / 720, 1.f / 120, 1.f / 24, 1.f / 6, 0.5f, 1, 1};
+    cpu_v16 shifted = *v * log2_e + magic, n = shifted - magic, r = *v - n * ln_2_high - n * ln_2_low;
+    cpu_v16 result = (cpu_v16){0} + c[0];
+    for (size_t k = 1; k < sizeof c / sizeof *c; k++)
+        result = result * r + c[k];
+    result *= (cpu_v16)(((cpu_v16u)shifted + 127) << 23); /* 2^n: n + 127 becomes the exponent */
+    float a[CPU_LANES], b[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    memcpy(b, &result, sizeof b);
+    CPU_EACH_LANE(l) b[l] = a[l] < -87 ? 0 : b[l];
+    memcpy(v, b, sizeof b);
+}
+
 /* 0 in the lanes from `width` on */
 CPU_INLINE void cpu_trim(cpu_v16 *v, int width) {
     float a[CPU_LANES];
@@ -101,6 +120,23 @@ CPU_INLINE void cpu_trim(cpu_v16 *v, int width) {
 CPU_INLINE float cpu_fold(const cpu_v16 *v) {
     float a[CPU_LANES];
     memcpy(a, v, sizeof a);
+    for (int half = CPU_LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++)
+            a[l] += a[l + half];
+    }
+    return a[0];
+}
+
+/* Sums in double precision, one per lane, and the sum of these in a fixed tree. */
+CPU_INLINE void cpu_add_lanes(double sums[CPU_LANES], const cpu_v16 *v) {
+    float a[CPU_LANES];
+    memcpy(a, v, sizeof a);
+    CPU_EACH_LANE(l) sums[l] += (double)a[l];
+}
+
+CPU_INLINE double cpu_fold_lanes(const double sums[CPU_LANES]) {
+    double a[CPU_LANES];
+    memcpy(a, sums, sizeof a);
     for (int half = CPU_LANES / 2; half > 0; half /= 2) {
         for (int l = 0; l < half; l++)
             a[l] += a[l + half];

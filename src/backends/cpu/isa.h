@@ -1,0 +1,11 @@
+/* Instruction sets by name. */
+#ifndef CVY_CPU_ISA_H
+#define CVY_CPU_ISA_H
+
+#include "base/text.h"
+
+/* "AVX2"; for one that is not known its number, "instruction set 0x3e7". `isa`: a dnnl_cpu_isa_t, of this or a newer
+   oneDNN. */
+void cpu_isa_print(int isa, struct cvy_text *out);
+
+#endif
