@@ -113,8 +113,8 @@ struct cvy_backend {
     cvy_status (*ingest)(struct cvy_device *device, const struct cvy_ingest *what,
                          const struct cvy_operand_spec *to_spec, void *to);
 
-    /* Layouts. They are interned: equal layouts are equal pointers, owned by the device('s shared table),
-       and equal across devices of one backend in one process. */
+    /* Layouts. Equal layouts are equal pointers, on all devices of one backend in one process, and hold as long as
+       the process; what they point to, if anything, is the backend's business. */
     size_t (*layout_bytes)(const struct cvy_layout *layout,
                            const struct cvy_desc *desc); /* layout may be NULL */
     /* "plain" for NULL. No blanks and none of @ , ; = ( ) [ ]: the name stands in text forms. */
