@@ -77,8 +77,8 @@ static cvy_status balance(struct cvy_graph *g, int32_t n_stages) {
     }
     if ((size_t)n_stages > n) {
         status = CVY_FAIL(CVY_ERR_USAGE,
-                          "%d stages for a model of %zu operators: take at most %zu devices a replica", n_stages,
-                          n, n);
+                          "%d stages for a model of %zu operators: take at most %zu devices a replica",
+                          n_stages, n, n);
         goto out;
     }
     CVY_TRY_OUT(cut_evenly(time, n, n_stages, stage));
