@@ -271,6 +271,7 @@ typedef struct {
                              result has the same bits on any number of devices */
     int threads_per_device;            /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;             /* "auto", "direct", "winograd" where it can; NULL: auto */
+    int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char
@@ -283,7 +284,8 @@ typedef struct {
 
 /* Binds graph, devices and strategy: fusion, differentiation, layouts, programs, memory. Starts a thread for each
    device. The graph is copied. CVY_ERR_USAGE: an option (with the nearest name), a graph with an error, an input
-   or output of the wrong form; and with an optimizer, no loss that depends on a parameter.
+   or output of the wrong form; and with an optimizer, no loss that depends on a parameter; a plan that needs more
+   than device_memory (the error says how much, and which strategies would do with less). Nothing large is allocated.
    Local now; Collective once several processes take part. */
 CVY_API cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
 /* After its session was freed. */

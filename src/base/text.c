@@ -96,6 +96,25 @@ bool cvy_parse_f64(const char *text, double *out) {
     return true;
 }
 
+bool cvy_parse_bytes(const char *text, int64_t *out) {
+    static const char units[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || end != text + strspn(text, "0123456789.")) /* no sign, no exponent, no nan */
+        return false;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (unit) {
+        double base = end[1] == 'i' ? 1024 : 1000;
+        for (; unit >= units; unit--)
+            value *= base;
+        end += base == 1024 ? 2 : 1;
+    }
+    if (*end || !(value < 9e18))
+        return false;
+    *out = (int64_t)value;
+    return true;
+}
+
 enum { MAX_NAME = 64 };
 
 /* Levenshtein's distance, where two swapped neighbours count as one error: the commonest slip of all. Row by row:

@@ -26,6 +26,9 @@ void cvy_text_free(struct cvy_text *text);
 bool cvy_parse_i64(const char *text, int64_t *out);
 bool cvy_parse_f64(const char *text, double *out); /* accepts nan and inf; the caller judges */
 
+/* Bytes, not negative: "1500000", "500M", "1.5G"; K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024. */
+bool cvy_parse_bytes(const char *text, int64_t *out);
+
 /* The candidate nearest to `name` by edit distance, or NULL when none is near (more than a third differs). */
 const char *cvy_nearest(const char *name, const char *const *candidates, size_t n);
 

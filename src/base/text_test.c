@@ -68,6 +68,34 @@ static void test_parse_f64(void **state) {
     }
 }
 
+static void test_parse_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n;
+    } right[] = {{"0", 0},
+                 {"1500000", 1500000},
+                 {"500M", 500000000},
+                 {"1.5G", 1500000000},
+                 {"2Gi", INT64_C(2) << 30},
+                 {"64Ki", 65536},
+                 {"3K", 3000},
+                 {"1T", 1000000000000},
+                 {"1Ti", INT64_C(1) << 40}};
+    int64_t value = 77;
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        assert_true(cvy_parse_bytes(right[i].text, &value));
+        assert_int_equal(value, right[i].n);
+    }
+    static const char *const wrong[] = {"",    "-1",  " 1", "M",   "1m",  "1 M", "1MB",  "1GG",     "1ii",
+                                        "0x1", "1e3", ".",  "1iM", "nan", "inf", "1e19", "9999999T"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        value = 77;
+        if (cvy_parse_bytes(wrong[i], &value) || value != 77)
+            fail_msg("\"%s\" is no size", wrong[i]);
+    }
+}
+
 static void test_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"lenet5", "resnet18", "resnet20", "resnet50", "simple"};
@@ -88,9 +116,9 @@ static void test_nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),   cmocka_unit_test(test_failure_sticks),
-        cmocka_unit_test(test_parse_i64), cmocka_unit_test(test_parse_f64),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_growing),     cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_parse_i64),   cmocka_unit_test(test_parse_f64),
+        cmocka_unit_test(test_parse_bytes), cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

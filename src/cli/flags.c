@@ -164,6 +164,11 @@ static cvy_status set_field(const struct flag *flag, const char *text, void *to)
     case FLAG_INT:
     case FLAG_FLOAT:
         return set_number(flag, text, to);
+    case FLAG_BYTES:
+        if (!cvy_parse_bytes(text, to))
+            return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be bytes, like 500M, 1.5G or 2Gi", flag->name,
+                            text);
+        return CVY_OK;
     case FLAG_SWITCH:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
             return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be true or false", flag->name, text);

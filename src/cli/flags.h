@@ -13,6 +13,7 @@ enum flag_type {                /* field in the options struct            writte
                  FLAG_TEXT,     /* const char *                           anything */
                  FLAG_INT,      /* int64_t                                42 */
                  FLAG_FLOAT,    /* double; NAN: not given                 0.1, finite */
+                 FLAG_BYTES,    /* int64_t; 0: not given                  500M, 1.5G, 2Gi */
                  FLAG_SWITCH,   /* int: 1, 0, -1 not given                --x, --no-x */
                  FLAG_SIZE,     /* int64_t[2]: height, width              224 or 224x200 */
                  FLAG_SHAPE,    /* int64_t[3]: channels, height, width    3x32x32 */

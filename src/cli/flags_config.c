@@ -41,6 +41,9 @@ bool flags_print(const struct flag_values *values, const struct flag *flag, stru
     case FLAG_INT:
         cvy_text_printf(out, "%lld", (long long)*(const int64_t *)from);
         return true;
+    case FLAG_BYTES:
+        cvy_text_printf(out, "%lld", (long long)*(const int64_t *)from);
+        return *(const int64_t *)from != 0;
     case FLAG_FLOAT:
         print_real(*(const double *)from, out);
         return !isnan(*(const double *)from);

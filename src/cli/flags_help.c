@@ -16,6 +16,8 @@ static const char *value_name(const struct flag *flag) {
         return "N";
     case FLAG_FLOAT:
         return "X";
+    case FLAG_BYTES:
+        return "SIZE";
     case FLAG_SIZE:
         return "HxW";
     case FLAG_SHAPE:

@@ -123,6 +123,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .shards = o->shards,
                               .threads_per_device = (int)o->threads,
                               .conv_algo = o->conv_algo,
+                              .device_memory = o->device_memory,
                               .bucket_mb = o->bucket_mb,
                               .first_bucket_mb = o->first_bucket_mb,
                               .seed = (uint64_t)o->seed,

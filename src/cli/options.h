@@ -20,7 +20,7 @@ struct options { /* in the order of the groups */
     int64_t batch_size;
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
-    int64_t shards, threads;
+    int64_t shards, threads, device_memory;
     double bucket_mb, first_bucket_mb, timeout_s;
 
     const char *opt, *opt_args;

@@ -129,6 +129,11 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
     print_space(out, "packed copies of parameters", p->packed_bytes, -1);
     print_space(out, "gradients and partial sums", p->sum_bytes, p->n_sums);
     print_space(out, "activations of one shard, shards in flight", p->slot_bytes, p->n_slots);
+    print_space(out, "workspace of the kernels", p->scratch_bytes, -1);
+    print_space(out, "all", cvy_arena_bytes(&plan->team.workers[0], false), -1);
+    if (plan->options.device_memory)
+        cvy_text_printf(out, "  it fits: the largest device takes %.2f MB of %.2f MB\n",
+                        (double)cvy_plan_bytes(plan) / 1e6, (double)plan->options.device_memory / 1e6);
     cvy_text_printf(out, "  (with forward, backward and update called apart: %d sums, %d slots)\n",
                     p->n_sums_split, p->n_slots_split);
     return out->status;

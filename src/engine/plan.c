@@ -34,9 +34,6 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     o->first_bucket_mb = o->first_bucket_mb > 0 ? o->first_bucket_mb : 1;
     o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 60;
     o->conv_algo = o->conv_algo ? o->conv_algo : "auto";
-    o->schedule = o->schedule ? o->schedule : "1f1b";
-    if (strcmp(o->schedule, "1f1b") && strcmp(o->schedule, "gpipe"))
-        return CVY_FAIL(CVY_ERR_USAGE, "schedule '%s': take gpipe or 1f1b", o->schedule);
     if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
         return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
                         o->conv_algo);
@@ -45,9 +42,26 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     if (o->shards < 0 || o->shards > 1 << 20)
         return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
                         (long long)o->shards);
+    if (o->device_memory < 0)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "%lld bytes of memory per device: take more than that, or 0 for no limit",
+                        (long long)o->device_memory);
     if (o->threads_per_device < 0 || o->threads_per_device > MAX_THREADS)
         return CVY_FAIL(CVY_ERR_USAGE, "%d threads per device: take 1 to %d, or 0 for all of its cores",
                         o->threads_per_device, MAX_THREADS);
+    return CVY_OK;
+}
+
+static cvy_status choose_schedule(struct cvy_plan *plan) {
+    cvy_plan_options *o = &plan->options;
+    if (o->schedule && strcmp(o->schedule, "1f1b") && strcmp(o->schedule, "gpipe"))
+        return CVY_FAIL(CVY_ERR_USAGE, "schedule '%s': take gpipe or 1f1b", o->schedule);
+    if (o->schedule && !plan->strategy->has_schedules)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "strategy %s has no schedule to choose; --schedule %s goes with --strategy pipeline and hybrid",
+            plan->strategy->name, o->schedule);
+    o->schedule = o->schedule ? o->schedule : "1f1b";
     return CVY_OK;
 }
 
@@ -66,6 +80,7 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
         return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s%s; `convoy train --help` lists them", o->strategy,
                         nearest ? "; did you mean " : "", nearest ? nearest : "");
     }
+    CVY_TRY(choose_schedule(plan));
     CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
     if (plan->mesh.pipe > CVY_MAX_STAGES)
         return CVY_FAIL(CVY_ERR_USAGE, "%d stages: at most %d", plan->mesh.pipe, CVY_MAX_STAGES);
@@ -166,9 +181,12 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
     return cvy_team_start(&plan->team);
 }
 
+/* Kernels are made here too: only they know what scratch memory they need. */
 static cvy_status compile_task(struct cvy_worker *worker, void *argument) {
     (void)argument;
-    return cvy_compile_program(worker);
+    CVY_TRY(cvy_compile_program(worker));
+    CVY_TRY(cvy_program_prepare(worker->program, worker->device));
+    return cvy_store_prepare(&worker->store, worker->device);
 }
 
 static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
@@ -186,7 +204,8 @@ static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, cons
         CVY_TRY(make_training_graph(plan));
     CVY_TRY(make_evaluation_graph(plan));
     CVY_TRY(open_devices(plan, &list));
-    return cvy_team_run(&plan->team, compile_task, NULL);
+    CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
+    return cvy_plan_check_memory(plan, options);
 }
 
 cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out) {
@@ -238,9 +257,5 @@ void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out) {
                                    .n_devices = plan->n_devices,
                                    .shards = plan->options.shards,
                                    .threads = plan->n_threads};
-    for (int i = 0; i < plan->team.n; i++) {
-        const struct cvy_worker *w = &plan->team.workers[i];
-        size_t n = w->arena ? w->arena_bytes : cvy_program_bytes(w->program);
-        out->arena_bytes = n > out->arena_bytes ? n : out->arena_bytes;
-    }
+    out->arena_bytes = cvy_plan_bytes(plan);
 }

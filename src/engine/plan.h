@@ -31,6 +31,14 @@ struct cvy_plan {
 cvy_status cvy_plan_connect(struct cvy_plan *plan);
 void cvy_plan_disconnect(struct cvy_plan *plan);
 
+/* ---- footprint.c ---- */
+
+/* Does each device's arena fit options.device_memory? `asked` are the options as the user gave them. If not, the
+   error says what the devices need, and which other strategies would fit. Local. */
+cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked);
+/* The largest arena of all devices: what it takes, or will take. */
+size_t cvy_plan_bytes(const struct cvy_plan *plan);
+
 /* ---- ports.c ---- */
 
 /* Are the graph's named inputs and outputs those that the host fills and reads? Local. */

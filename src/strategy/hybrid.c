@@ -40,6 +40,7 @@ static cvy_status mesh(int32_t n_devices, const char *asked, struct cvy_mesh *ou
 const struct cvy_strategy cvy_strategy_hybrid = {
     .name = "hybrid",
     .help = "replicas of a pipeline: --mesh data=D,pipe=P",
+    .has_schedules = true,
     .mesh = mesh,
     .check = cvy_check_shards,
     .schedule = cvy_pipeline_schedule,

@@ -26,6 +26,7 @@ cvy_status cvy_pipeline_schedule(const struct cvy_strategy_input *input, struct 
 const struct cvy_strategy cvy_strategy_pipeline = {
     .name = "pipeline",
     .help = "a stage of the model on each device, shards following each other",
+    .has_schedules = true,
     .mesh = mesh,
     .check = cvy_check_shards,
     .schedule = cvy_pipeline_schedule,

@@ -26,7 +26,8 @@ struct cvy_strategy_input {
 
 struct cvy_strategy {
     const char *name;
-    const char *help; /* one line for --help */
+    const char *help;   /* one line for --help */
+    bool has_schedules; /* runs gpipe or 1f1b, as the user says */
     /* The grid over n devices; `asked` is what the user said ("data=2,pipe=2"), or NULL. Refuses what cannot work,
        with the reason and what would. Local. */
     cvy_status (*mesh)(int32_t n_devices, const char *asked, struct cvy_mesh *out);

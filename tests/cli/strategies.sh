@@ -111,5 +111,9 @@ fails 2 "31 stages for a model of 14 operators: take at most 14 devices" $train 
 fails 2 "raise --shards to 4 or more" $train --strategy ddp --devices cpu:0-3 --shards 3
 fails 2 "raise --shards to 4 or more" $train --strategy dp --devices cpu:0-3 --shards 3
 fails 2 "raise --shards to 3 or more" $train --strategy hybrid --mesh data=3,pipe=1 --devices cpu:0-2 --shards 2
+fails 2 "--schedule gpipe goes with --strategy pipeline and hybrid" $train --strategy ddp --devices cpu:0-1 \
+    --schedule gpipe
+fails 2 "--schedule 1f1b goes with --strategy pipeline and hybrid" $train --strategy mp --devices cpu:0-1 \
+    --schedule 1f1b
 fails 2 "did you mean pipeline?" $train --strategy pipline --devices cpu:0-1
 fails 2 "did you mean gpipe?" $train --strategy pipeline --devices cpu:0-1 --schedule gpip

@@ -1,0 +1,111 @@
+/* footprint: does a plan fit the memory that each device may take? When it does not, the plans of the other
+   strategies for the same devices are made too, without allocating what they need, to say which of them would. */
+#include "engine/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_NAMED = 4, MAX_WAYS = 6 }; /* devices and ways out that the error has room for */
+
+static double mb(size_t n_bytes) { return (double)n_bytes / 1e6; }
+
+static size_t bytes_of(const struct cvy_worker *w) {
+    return w->arena ? w->arena_bytes : cvy_arena_bytes(w, false);
+}
+
+size_t cvy_plan_bytes(const struct cvy_plan *plan) {
+    size_t most = 0;
+    for (int i = 0; i < plan->team.n; i++) {
+        size_t n = bytes_of(&plan->team.workers[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* "61.3 MB on each device", or "61.3 MB on cpu:0, 40.2 MB on cpu:1". */
+static void print_needs(const struct cvy_plan *plan, struct cvy_text *out) {
+    const struct cvy_worker *workers = plan->team.workers;
+    bool is_same = true;
+    for (int i = 1; i < plan->team.n; i++)
+        is_same &= bytes_of(&workers[i]) == bytes_of(&workers[0]);
+    if (is_same && plan->team.n > 1) {
+        cvy_text_printf(out, "%.1f MB on each device", mb(cvy_plan_bytes(plan)));
+        return;
+    }
+    for (int i = 0; i < plan->team.n && i < MAX_NAMED; i++)
+        cvy_text_printf(out, "%s%.1f MB on %s", i ? ", " : "", mb(bytes_of(&workers[i])),
+                        workers[i].device->name);
+    if (plan->team.n > MAX_NAMED)
+        cvy_text_printf(out, ", at most %.1f MB on any", mb(cvy_plan_bytes(plan)));
+}
+
+/* ---- other plans ----------------------------------------------------------------------------------- */
+
+/* Other strategies, found so far to fit, as flags. */
+struct ways {
+    const struct cvy_plan *plan; /* what does not fit */
+    const cvy_plan_options *asked;
+    struct cvy_text text;
+    int n;
+};
+
+/* Makes the plan of a strategy, on a mesh or NULL, and notes it when it fits. */
+static void try_plan(struct ways *ways, const struct cvy_strategy *strategy, const char *mesh) {
+    cvy_plan_options options = *ways->asked;
+    cvy_plan *plan = NULL;
+    options.strategy = strategy->name;
+    options.mesh = mesh;
+    options.schedule = NULL; /* 1f1b, which never needs more than gpipe */
+    options.device_memory = 0;
+    options.log = (cvy_log_sink){0};
+    if (ways->n == MAX_WAYS || cvy_plan_new(ways->plan->built, &options, &plan) != CVY_OK)
+        return; /* what these devices or shards do not allow is no way out */
+    if (cvy_plan_bytes(plan) <= (size_t)ways->asked->device_memory) {
+        cvy_text_printf(&ways->text, "%s--strategy %s", ways->n++ ? ", " : "", strategy->name);
+        if (mesh)
+            cvy_text_printf(&ways->text, " --mesh %s", mesh);
+        if (ways->asked->schedule && strategy->has_schedules)
+            cvy_text_printf(&ways->text, " --schedule 1f1b");
+        cvy_text_printf(&ways->text, " (%.1f MB)", mb(cvy_plan_bytes(plan)));
+    }
+    cvy_plan_free(plan);
+}
+
+/* A strategy that takes no mesh, or every mesh of the devices that has replicas and stages both. */
+static void try_strategy(struct ways *ways, const struct cvy_strategy *strategy) {
+    int32_t n = ways->plan->n_devices;
+    struct cvy_mesh mesh;
+    if (strategy->mesh(n, NULL, &mesh) == CVY_OK) {
+        try_plan(ways, strategy, NULL);
+        return;
+    }
+    for (int32_t pipe = 2; pipe < n; pipe++) {
+        char text[40];
+        snprintf(text, sizeof text, "data=%d,pipe=%d", n / pipe, pipe);
+        if (n % pipe == 0 && strategy->mesh(n, text, &mesh) == CVY_OK)
+            try_plan(ways, strategy, text);
+    }
+}
+
+cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked) {
+    struct ways ways = {.plan = plan, .asked = asked};
+    struct cvy_text needs = {0};
+    size_t n;
+    const struct cvy_strategy *const *table = cvy_strategy_table(&n);
+    if (asked->device_memory == 0 || cvy_plan_bytes(plan) <= (size_t)asked->device_memory)
+        return CVY_OK;
+    print_needs(plan, &needs);
+    for (size_t i = 0; i < n; i++)
+        try_strategy(&ways, table[i]);
+    cvy_status status = needs.status ? needs.status : ways.text.status;
+    if (status == CVY_OK)
+        status = CVY_FAIL(CVY_ERR_USAGE, "strategy %s needs %s, and %.1f MB is the limit%s%s",
+                          plan->strategy->name, needs.data, mb((size_t)asked->device_memory),
+                          ways.n ? "; these fit: "
+                                 : "; no other strategy fits: take more devices, more shards or a "
+                                   "smaller batch",
+                          ways.n ? ways.text.data : "");
+    cvy_text_free(&needs);
+    cvy_text_free(&ways.text);
+    return status;
+}
