@@ -1,5 +1,6 @@
-/* footprint: does a plan fit the memory that each device may take? When it does not, the plans of the other
-   strategies for the same devices are made too, without allocating what they need, to say which of them would. */
+/* footprint: does a plan fit the memory that each device may take? Stages are cut so that it does, where that can be
+   done. When it does not, the plans of the other strategies for the same devices are made too, without allocating
+   what they need, to say which of them would. */
 #include "engine/plan.h"
 
 #include <stdio.h>
@@ -39,6 +40,42 @@ static void print_needs(const struct cvy_plan *plan, struct cvy_text *out) {
         cvy_text_printf(out, ", at most %.1f MB on any", mb(cvy_plan_bytes(plan)));
 }
 
+bool cvy_plan_fits(const struct cvy_plan *plan) {
+    return plan->options.device_memory == 0 || cvy_plan_bytes(plan) <= (size_t)plan->options.device_memory;
+}
+
+/* ---- stages ---------------------------------------------------------------------------------------- */
+
+/* The numbers of slots and sums are the schedule's, and do not depend on where the cuts are. */
+cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
+                               struct cvy_graph *g) {
+    int32_t bucket_stage[CVY_MAX_STAGES], n_slots[CVY_MAX_STAGES], n_sums[CVY_MAX_STAGES];
+    struct cvy_strategy_input input = {.mesh = plan->mesh,
+                                       .n_shards = (int32_t)plan->options.shards,
+                                       .n_buckets = plan->mesh.pipe,
+                                       .bucket_stage = bucket_stage,
+                                       .schedule = plan->options.schedule};
+    struct cvy_stage_memory memory = {.limit = (size_t)plan->options.device_memory,
+                                      .n_copies = optimizer->n_in - 1, /* all but the gradient */
+                                      .n_slots = n_slots,
+                                      .n_sums = n_sums};
+    if (!plan->is_tight)
+        return cvy_pass_stages(g, plan->mesh.pipe, NULL);
+    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
+        bucket_stage[stage] = plan->mesh.pipe - 1 - stage;
+    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++) {
+        struct cvy_program *program = NULL;
+        CVY_TRY(CVY_ALLOC(program, 1));
+        input.device = stage;
+        cvy_status status = plan->strategy->schedule(&input, program);
+        n_slots[stage] = program->n_slots;
+        n_sums[stage] = program->n_sums;
+        cvy_program_free(program);
+        CVY_TRY(status);
+    }
+    return cvy_pass_stages(g, plan->mesh.pipe, &memory);
+}
+
 /* ---- other plans ----------------------------------------------------------------------------------- */
 
 /* Other strategies, found so far to fit, as flags. */
@@ -56,11 +93,10 @@ static void try_plan(struct ways *ways, const struct cvy_strategy *strategy, con
     options.strategy = strategy->name;
     options.mesh = mesh;
     options.schedule = NULL; /* 1f1b, which never needs more than gpipe */
-    options.device_memory = 0;
     options.log = (cvy_log_sink){0};
-    if (ways->n == MAX_WAYS || cvy_plan_new(ways->plan->built, &options, &plan) != CVY_OK)
+    if (ways->n == MAX_WAYS || cvy_plan_make(ways->plan->built, &options, &plan) != CVY_OK)
         return; /* what these devices or shards do not allow is no way out */
-    if (cvy_plan_bytes(plan) <= (size_t)ways->asked->device_memory) {
+    if (cvy_plan_fits(plan)) {
         cvy_text_printf(&ways->text, "%s--strategy %s", ways->n++ ? ", " : "", strategy->name);
         if (mesh)
             cvy_text_printf(&ways->text, " --mesh %s", mesh);
@@ -92,7 +128,7 @@ cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_opt
     struct cvy_text needs = {0};
     size_t n;
     const struct cvy_strategy *const *table = cvy_strategy_table(&n);
-    if (asked->device_memory == 0 || cvy_plan_bytes(plan) <= (size_t)asked->device_memory)
+    if (cvy_plan_fits(plan))
         return CVY_OK;
     print_needs(plan, &needs);
     for (size_t i = 0; i < n; i++)

@@ -102,11 +102,48 @@ static void test_ways_out_are_right(void **state) {
     cvy_graph_free(g);
 }
 
+/* Most of the time is in the first layers, most of the parameters in the last: balanced by time alone, the last stage
+   is by far the larger one. */
+static cvy_graph *make_uneven_graph(void) {
+    cvy_graph *g = open_graph();
+    cvy_value labels = cvy_labels(g), x = cvy_input(g, "images", 1, SIDE, SIDE);
+    static const char *const convs[] = {"c0", "c1", "c2", "c3"}, *const fcs[] = {"f0", "f1", "f2", "f3"};
+    for (int k = 0; k < 4; k++)
+        x = cvy_conv2d(g, x,
+                       &(cvy_conv2d_args){.name = convs[k], .out_channels = 24, .kernel = 3, .padding = 1});
+    x = cvy_flatten(g, x);
+    for (int k = 0; k < 4; k++)
+        x = cvy_linear(g, x, &(cvy_linear_args){.name = fcs[k], .out_features = k < 3 ? 256 : CLASSES});
+    cvy_output(g, "logits", x);
+    cvy_cross_entropy(g, x, labels, 0);
+    assert_ok(cvy_graph_status(g));
+    return g;
+}
+
+static void test_stages_are_cut_to_fit(void **state) {
+    (void)state;
+    const struct setup mp = {"cpu:0-1", "mp", NULL, NULL};
+    cvy_graph *g = make_uneven_graph();
+    cvy_plan_options options = options_of(&mp);
+    cvy_plan *plan;
+    size_t by_time = bytes_of(g, &mp);
+    options.device_memory = (int64_t)(by_time - 1);
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    assert_true(plan->is_tight && cvy_plan_fits(plan));
+    cvy_plan_free(plan);
+    options.device_memory = (int64_t)by_time;
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    assert_false(plan->is_tight);
+    cvy_plan_free(plan);
+    cvy_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_plan_knows_what_the_session_takes),
         cmocka_unit_test(test_the_limit_is_exact),
         cmocka_unit_test(test_ways_out_are_right),
+        cmocka_unit_test(test_stages_are_cut_to_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

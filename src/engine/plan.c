@@ -130,7 +130,7 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
     CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
-    CVY_TRY_OUT(cvy_pass_stages(copy, plan->mesh.pipe));
+    CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));
     CVY_TRY_OUT(cvy_pass_update(copy, &update));
     CVY_TRY_OUT(cvy_graph_verify(copy));
@@ -151,11 +151,24 @@ static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
     if (plan->train)
         cvy_pass_stages_like(plan->evaluation, plan->train);
     else
-        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe));
+        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, NULL));
     CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
 out:
     cvy_graph_free(mode);
     return status;
+}
+
+static cvy_status make_graphs(struct cvy_plan *plan) {
+    if (plan->options.optimizer)
+        CVY_TRY(make_training_graph(plan));
+    return make_evaluation_graph(plan);
+}
+
+static void free_graphs(struct cvy_plan *plan) {
+    cvy_graph_free(plan->fused);
+    cvy_graph_free(plan->train);
+    cvy_graph_free(plan->evaluation);
+    plan->fused = plan->train = plan->evaluation = NULL;
 }
 
 /* ---- devices --------------------------------------------------------------------------------------- */
@@ -189,7 +202,32 @@ static cvy_status compile_task(struct cvy_worker *worker, void *argument) {
     return cvy_store_prepare(&worker->store, worker->device);
 }
 
-static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
+static void free_program(struct cvy_worker *w) {
+    cvy_program_free(w->program);
+    cvy_store_free(&w->store);
+    free(w->reducible_offset);
+    cvy_masters_free(&w->masters);
+    cvy_graph_free(w->chosen);
+    w->program = NULL;
+    w->store = (struct cvy_store){.persist_bytes = 0};
+    w->reducible_offset = NULL;
+    w->chosen = NULL;
+}
+
+/* Stages are balanced for speed. When that does not fit the memory, they are cut again, to fit. */
+static cvy_status compile(struct cvy_plan *plan) {
+    CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
+    if (cvy_plan_fits(plan) || plan->mesh.pipe == 1)
+        return CVY_OK;
+    for (int i = 0; i < plan->team.n; i++)
+        free_program(&plan->team.workers[i]);
+    free_graphs(plan);
+    plan->is_tight = true;
+    CVY_TRY(make_graphs(plan));
+    return cvy_team_run(&plan->team, compile_task, NULL);
+}
+
+static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
     struct cvy_device_list list;
     CVY_TRY(cvy_graph_status(graph));
     CVY_TRY(cvy_graph_rebatch(graph, graph->batch, &plan->built));
@@ -200,18 +238,26 @@ static cvy_status build_plan(struct cvy_plan *plan, const cvy_graph *graph, cons
     plan->n_devices = list.n;
     plan->options.devices = list.text;
     CVY_TRY(choose_strategy(plan));
-    if (plan->options.optimizer)
-        CVY_TRY(make_training_graph(plan));
-    CVY_TRY(make_evaluation_graph(plan));
+    CVY_TRY(make_graphs(plan));
     CVY_TRY(open_devices(plan, &list));
-    CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
-    return cvy_plan_check_memory(plan, options);
+    return compile(plan);
+}
+
+cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out) {
+    struct cvy_plan *plan = NULL;
+    CVY_TRY(CVY_ALLOC(plan, 1));
+    cvy_status status = build(plan, graph, options);
+    if (status == CVY_OK)
+        *out = plan;
+    else
+        cvy_plan_free(plan);
+    return status;
 }
 
 cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out) {
-    struct cvy_plan *plan = NULL;
-    CVY_TRY(CVY_ALLOC(plan, 1));
-    cvy_status status = build_plan(plan, graph, options);
+    cvy_plan *plan = NULL;
+    CVY_TRY(cvy_plan_make(graph, options, &plan));
+    cvy_status status = cvy_plan_check_memory(plan, options);
     if (status == CVY_OK)
         *out = plan;
     else
@@ -222,11 +268,7 @@ cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options,
 static void free_worker(struct cvy_plan *plan, struct cvy_worker *w) {
     if (w->device)
         cvy_execute_release(w);
-    cvy_program_free(w->program);
-    cvy_store_free(&w->store);
-    free(w->reducible_offset);
-    cvy_masters_free(&w->masters);
-    cvy_graph_free(w->chosen);
+    free_program(w);
     cvy_timeline_close(&w->timeline);
     if (w->device)
         plan->backend->close(w->device);

@@ -22,6 +22,7 @@ struct cvy_plan {
     struct cvy_group **groups;   /* of all devices: a handle each */
     struct cvy_group **replicas; /* of those with the same stage: mesh.data handles for each stage */
     bool is_used;                /* a session exists */
+    bool is_tight;               /* stages are cut to fit options.device_memory rather than for speed alone */
 };
 
 /* ---- plan.c ---- */
@@ -31,10 +32,18 @@ struct cvy_plan {
 cvy_status cvy_plan_connect(struct cvy_plan *plan);
 void cvy_plan_disconnect(struct cvy_plan *plan);
 
+/* cvy_plan_new, whatever memory the plan needs. Local. */
+cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
+
 /* ---- footprint.c ---- */
 
-/* Does each device's arena fit options.device_memory? `asked` are the options as the user gave them. If not, the
-   error says what the devices need, and which other strategies would fit. Local. */
+/* Gives the nodes of the training graph their stages; of a tight plan by what they need, too. Local. */
+cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
+                               struct cvy_graph *g);
+/* Does each device's arena fit options.device_memory? Local. */
+bool cvy_plan_fits(const struct cvy_plan *plan);
+/* If not: the error that says what the devices need, and which other strategies would fit. `asked` are the options as
+   the user gave them. Local. */
 cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked);
 /* The largest arena of all devices: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);

@@ -68,7 +68,7 @@ static void check_balance(struct cvy_graph *g, int32_t n_stages) {
     int n = (int)g->nodes.n;
     int32_t now = 0;
     assert_in_range(n, 1, MAX_NODES);
-    assert_ok(cvy_pass_stages(g, n_stages));
+    assert_ok(cvy_pass_stages(g, n_stages, NULL));
     for (int i = 0; i < n; i++) {
         const struct cvy_node *node = &g->nodes.data[i];
         time[i] = cvy_node_time(g, node);
@@ -101,8 +101,8 @@ static void test_a_stage_for_each_operator(void **state) {
     int32_t n = (int32_t)g->nodes.n;
     char text[64];
     snprintf(text, sizeof text, "take at most %d devices", n);
-    assert_fails(cvy_pass_stages(g, n + 1), CVY_ERR_USAGE, text);
-    assert_ok(cvy_pass_stages(g, n));
+    assert_fails(cvy_pass_stages(g, n + 1, NULL), CVY_ERR_USAGE, text);
+    assert_ok(cvy_pass_stages(g, n, NULL));
     for (int32_t i = 0; i < n; i++)
         assert_int_equal(g->nodes.data[i].stage, i);
     cvy_graph_free(g);
@@ -138,19 +138,19 @@ static struct cvy_graph *said(int a, int b, int c, bool is_shared) {
 static void test_said_is_kept(void **state) {
     (void)state;
     struct cvy_graph *g = said(0, 0, 1, false);
-    assert_ok(cvy_pass_stages(g, 2));
+    assert_ok(cvy_pass_stages(g, 2, NULL));
     assert_int_equal(stage_of(g, "a"), 0);
     assert_int_equal(stage_of(g, "b"), 0);
     assert_int_equal(stage_of(g, "c"), 1);
     assert_int_equal(stage_of(g, "fc"), 1);
     cvy_graph_free(g);
     g = said(-1, 1, 2, false); /* what comes before the first word is of the first stage */
-    assert_ok(cvy_pass_stages(g, 3));
+    assert_ok(cvy_pass_stages(g, 3, NULL));
     assert_int_equal(stage_of(g, "a"), 0);
     assert_int_equal(stage_of(g, "c"), 2);
     cvy_graph_free(g);
     g = said(0, 1, 2, false); /* where there is one stage, nothing is looked at */
-    assert_ok(cvy_pass_stages(g, 1));
+    assert_ok(cvy_pass_stages(g, 1, NULL));
     assert_int_equal(stage_of(g, "c"), 0);
     cvy_graph_free(g);
 }
@@ -158,11 +158,11 @@ static void test_said_is_kept(void **state) {
 static void test_said_is_refused(void **state) {
     (void)state;
     struct cvy_graph *g = said(0, 1, 2, false);
-    assert_fails(cvy_pass_stages(g, 2), CVY_ERR_USAGE, "built in 3 stages, the mesh has 2: take 3 devices");
-    assert_fails(cvy_pass_stages(g, 4), CVY_ERR_USAGE, "built in 3 stages, the mesh has 4: take 3 devices");
+    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE, "built in 3 stages, the mesh has 2: take 3 devices");
+    assert_fails(cvy_pass_stages(g, 4, NULL), CVY_ERR_USAGE, "built in 3 stages, the mesh has 4: take 3 devices");
     cvy_graph_free(g);
     g = said(1, 0, 1, false);
-    assert_fails(cvy_pass_stages(g, 2), CVY_ERR_USAGE,
+    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE,
                  "layer b of stage 0 reads what layer a of stage 1 makes");
     cvy_graph_free(g);
 }
@@ -173,7 +173,7 @@ static cvy_status train(struct cvy_graph *g) {
     assert_non_null(attrs);
     cvy_attrs_default(sgd, attrs);
     struct cvy_update_options options = {sgd, attrs, 1 << 20, 1 << 20};
-    assert_ok(cvy_pass_stages(g, 2));
+    assert_ok(cvy_pass_stages(g, 2, NULL));
     assert_ok(cvy_pass_autodiff(g));
     cvy_status status = cvy_pass_update(g, &options);
     free(attrs);

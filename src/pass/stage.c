@@ -1,5 +1,5 @@
 /* stage: which stage of the model each node belongs to. Said in the graph (cvy_stage), or balanced: the nodes, in
-   their order, are cut into runs so that the slowest stage is as fast as it can be. */
+   their order, are cut into runs so that the slowest stage is as fast as it can be, within the memory of a device. */
 #include "pass/pass.h"
 
 #include <float.h>
@@ -21,35 +21,75 @@ double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node) {
     return cost.flops / 100e9 + cost.bytes / 10e9;
 }
 
-/* best[k][i]: the slowest stage when nodes 0 .. i-1 form k + 1 stages; cut[k][i]: where the last one begins. */
-static cvy_status cut_evenly(const double *time, size_t n, int32_t n_stages, int32_t *stage) {
+/* A node as balancing sees it. */
+struct load {
+    double time;
+    double param_bytes, out_bytes;
+};
+
+static struct load load_of(const struct cvy_graph *g, const struct cvy_node *node) {
+    struct load load = {.time = cvy_node_time(g, node)};
+    for (int k = 0; k < node->n_in; k++) {
+        const struct cvy_value_info *in = node->in[k] == CVY_NONE ? NULL : &g->values.data[node->in[k]];
+        load.param_bytes += in && in->kind == CVY_VALUE_PARAM ? (double)cvy_desc_bytes(&in->desc) : 0;
+    }
+    for (int k = 0; k < node->n_out; k++)
+        load.out_bytes += (double)cvy_desc_bytes(&g->values.data[node->out[k]].desc);
+    return load;
+}
+
+/* What the bytes of stage k cost: nothing up to the limit; beyond it far more than any time does.
+   A slot holds every output until the backward pass has used it, and there two gradients at a time; parameters may
+   have one more copy, in another layout. A sixth of the limit is left to the kernels' workspaces, not known yet. */
+static double overload(const struct cvy_stage_memory *memory, size_t k, const struct load *sum,
+                       double most_out) {
+    if (!memory)
+        return 0;
+    double bytes = sum->param_bytes * (memory->n_copies + 1 + memory->n_sums[k]) +
+                   (sum->out_bytes + 2 * most_out) * memory->n_slots[k];
+    double over = bytes / ((double)memory->limit * 5 / 6) - 1;
+    return over > 0 ? 1e9 * over : 0;
+}
+
+/* best[k][i]: the worst cost of a stage when nodes 0 .. i-1 form k + 1 stages; cut[k][i]: where the last one begins.
+   Every stage has a node. */
+static void find_cuts(const struct load *load, size_t n, size_t n_stages,
+                      const struct cvy_stage_memory *memory, double *best, size_t *cut) {
     size_t width = n + 1;
-    double *best = NULL, *before = NULL;
-    size_t *cut = NULL;
-    cvy_status status = CVY_OK;
-    CVY_TRY_OUT(CVY_ALLOC(best, width * (size_t)n_stages));
-    CVY_TRY_OUT(CVY_ALLOC(cut, width * (size_t)n_stages));
-    CVY_TRY_OUT(CVY_ALLOC(before, width));
-    for (size_t i = 0; i < n; i++)
-        before[i + 1] = before[i] + time[i];
-    for (size_t i = 0; i <= n; i++)
-        best[i] = before[i];
-    for (int32_t k = 1; k < n_stages; k++) {
-        for (size_t i = 0; i <= n; i++) {
-            double *b = &best[(size_t)k * width + i];
+    for (size_t k = 0; k < n_stages; k++) {
+        for (size_t i = k + 1; i <= n; i++) {
+            struct load last = {0, 0, 0};
+            double most_out = 0, *b = &best[k * width + i];
             *b = DBL_MAX;
-            for (size_t j = (size_t)k; j < i; j++) { /* every stage has a node */
-                double slowest = best[(size_t)(k - 1) * width + j], last = before[i] - before[j];
-                slowest = slowest > last ? slowest : last;
-                if (slowest < *b) {
-                    *b = slowest;
-                    cut[(size_t)k * width + i] = j;
+            for (size_t j = i; j-- > k;) {
+                last.time += load[j].time;
+                last.param_bytes += load[j].param_bytes;
+                last.out_bytes += load[j].out_bytes;
+                most_out = load[j].out_bytes > most_out ? load[j].out_bytes : most_out;
+                if (k == 0 && j > 0)
+                    continue;
+                double worst = last.time + overload(memory, k, &last, most_out);
+                double before = k == 0 ? 0 : best[(k - 1) * width + j];
+                worst = worst > before ? worst : before;
+                if (worst <= *b) {
+                    *b = worst;
+                    cut[k * width + i] = j;
                 }
             }
         }
     }
-    for (size_t end = n, k = (size_t)n_stages; k-- > 0;) {
-        size_t begin = k ? cut[k * width + end] : 0;
+}
+
+static cvy_status cut_evenly(const struct load *load, size_t n, size_t n_stages,
+                             const struct cvy_stage_memory *memory, int32_t *stage) {
+    double *best = NULL;
+    size_t *cut = NULL;
+    cvy_status status = CVY_OK;
+    CVY_TRY_OUT(CVY_ALLOC(best, (n + 1) * n_stages));
+    CVY_TRY_OUT(CVY_ALLOC(cut, (n + 1) * n_stages));
+    find_cuts(load, n, n_stages, memory, best, cut);
+    for (size_t end = n, k = n_stages; k-- > 0;) {
+        size_t begin = cut[k * (n + 1) + end];
         for (size_t i = begin; i < end; i++)
             stage[i] = (int32_t)k;
         end = begin;
@@ -57,21 +97,20 @@ static cvy_status cut_evenly(const double *time, size_t n, int32_t n_stages, int
 out:
     free(best);
     free(cut);
-    free(before);
     return status;
 }
 
-static cvy_status balance(struct cvy_graph *g, int32_t n_stages) {
-    double *time = NULL;
+static cvy_status balance(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_memory *memory) {
+    struct load *load = NULL;
     int32_t *stage = NULL;
     size_t *node = NULL, n = 0;
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(CVY_ALLOC(time, g->nodes.n));
+    CVY_TRY_OUT(CVY_ALLOC(load, g->nodes.n));
     CVY_TRY_OUT(CVY_ALLOC(stage, g->nodes.n));
     CVY_TRY_OUT(CVY_ALLOC(node, g->nodes.n));
     for (size_t i = 0; i < g->nodes.n; i++) {
         if (g->nodes.data[i].phase == CVY_PHASE_FORWARD) {
-            time[n] = cvy_node_time(g, &g->nodes.data[i]);
+            load[n] = load_of(g, &g->nodes.data[i]);
             node[n++] = i;
         }
     }
@@ -81,11 +120,11 @@ static cvy_status balance(struct cvy_graph *g, int32_t n_stages) {
                           n_stages, n, n);
         goto out;
     }
-    CVY_TRY_OUT(cut_evenly(time, n, n_stages, stage));
+    CVY_TRY_OUT(cut_evenly(load, n, (size_t)n_stages, memory, stage));
     for (size_t i = 0; i < n; i++)
         g->nodes.data[node[i]].stage = stage[i];
 out:
-    free(time);
+    free(load);
     free(stage);
     free(node);
     return status;
@@ -134,7 +173,7 @@ static cvy_status check_order(const struct cvy_graph *g) {
     return CVY_OK;
 }
 
-cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages) {
+cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_memory *memory) {
     int32_t highest = -1;
     for (size_t i = 0; i < g->nodes.n; i++)
         highest = g->nodes.data[i].stage > highest ? g->nodes.data[i].stage : highest;
@@ -143,7 +182,7 @@ cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages) {
             g->nodes.data[i].stage = 0;
         return CVY_OK;
     }
-    CVY_TRY(highest >= 0 ? take_said(g, n_stages, highest) : balance(g, n_stages));
+    CVY_TRY(highest >= 0 ? take_said(g, n_stages, highest) : balance(g, n_stages, memory));
     follow_statistics(g);
     return check_order(g);
 }
