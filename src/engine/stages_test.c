@@ -158,8 +158,10 @@ static void test_said_is_kept(void **state) {
 static void test_said_is_refused(void **state) {
     (void)state;
     struct cvy_graph *g = said(0, 1, 2, false);
-    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE, "built in 3 stages, the mesh has 2: take 3 devices");
-    assert_fails(cvy_pass_stages(g, 4, NULL), CVY_ERR_USAGE, "built in 3 stages, the mesh has 4: take 3 devices");
+    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE,
+                 "built in 3 stages, the mesh has 2: take 3 devices");
+    assert_fails(cvy_pass_stages(g, 4, NULL), CVY_ERR_USAGE,
+                 "built in 3 stages, the mesh has 4: take 3 devices");
     cvy_graph_free(g);
     g = said(1, 0, 1, false);
     assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE,
