@@ -45,13 +45,19 @@ void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate) {
     cvy_counter_add(&gate->count, 1);
 }
 
-/* "member 0, 3" */
+/* "member 0, 3"; the first few of many */
 static void print_missing(const struct cvy_hub *hub, const struct cvy_gate *gate, uint64_t round,
                           struct cvy_text *out) {
+    enum { MOST = 4 };
+    int n = 0;
     for (int m = 0; m < hub->n; m++) {
-        if (atomic_load(&gate->arrived[m]) < round)
-            cvy_text_printf(out, "%s%d", out->n ? ", " : "member ", m);
+        bool is_missing = atomic_load(&gate->arrived[m]) < round;
+        if (is_missing && n < MOST)
+            cvy_text_printf(out, "%s%d", n ? ", " : "member ", m);
+        n += is_missing;
     }
+    if (n > MOST)
+        cvy_text_printf(out, " and %d more", n - MOST);
 }
 
 cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name) {
@@ -65,8 +71,9 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
     CVY_TRY(cvy_hub_check(me, name, waited_s));
     struct cvy_text missing = {0};
     print_missing(hub, gate, round, &missing);
-    CVY_FAIL(CVY_ERR_LOST, "%s, time %llu: member %d waited %.1f seconds for %s, lost or too slow", name,
-             (unsigned long long)round, me->rank, waited_s, missing.n ? missing.data : "another");
+    CVY_FAIL(CVY_ERR_LOST,
+             "%s, time %llu: member %d waited %.1f seconds for %s, lost or slower than --timeout allows",
+             name, (unsigned long long)round, me->rank, waited_s, missing.n ? missing.data : "another");
     cvy_text_free(&missing);
     return cvy_hub_give_up(me);
 }

@@ -61,10 +61,11 @@ static void blame_input(struct search *s, const struct cvy_prog_op *op, int32_t 
                              "start from an earlier checkpoint",
                              (unsigned long long)s->step, operand->name, op->op->name, op->name));
     else if (is_from_host(s, index))
-        remember(s, CVY_FAIL(CVY_ERR_NAN,
-                             "step %llu: the loss is not finite: the input %s of shard %d is not (read by "
-                             "%s of layer %s); look at the data and at their mean and std (--mean, --std)",
-                             (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name));
+        remember(
+            s, CVY_FAIL(CVY_ERR_NAN,
+                        "step %llu: the loss is not finite: neither is the input \"%s\" of shard %d, read by "
+                        "%s of layer %s; look at the data and at their mean and std (--mean, --std)",
+                        (unsigned long long)s->step, operand->name, s->shard, op->op->name, op->name));
     else
         s->is_over = true; /* it came from another stage, which finds out */
 }
