@@ -1,7 +1,7 @@
 /* How fast one training step is, and where its time goes.
  *
  *   usage: step [NAME=VALUE]…   model=resnet18_cifar input=3x32x32 classes=10 batch=128 devices=cpu:0-1
- *                               strategy=ddp shards=0 threads=0 algo=auto steps=20
+ *                               strategy=ddp mesh= schedule= shards=0 threads=0 algo=auto steps=20
  *
  * One synthetic batch is trained on again and again, so loading is not part of it. Prints images/s over the steps
  * after the first three; then, from the timeline, the time of each operator and instruction kind per image:
@@ -26,6 +26,8 @@ static const struct setting DEFAULTS[] = {
     {"batch", "128"},
     {"devices", "cpu:0-1"},
     {"strategy", "ddp"},
+    {"mesh", ""},
+    {"schedule", ""},
     {"shards", "0"},
     {"threads", "0"},
     {"algo", "auto"},
@@ -58,6 +60,11 @@ static const char *get(const struct bench *b, const char *name) {
         if (strcmp(b->settings[i].name, name) == 0)
             return b->settings[i].value;
     return "";
+}
+
+/* NULL where it is left empty: the plan's default. */
+static const char *get_or_default(const struct bench *b, const char *name) {
+    return *get(b, name) ? get(b, name) : NULL;
 }
 
 static cvy_status read_arguments(struct bench *b, int argc, char **argv) {
@@ -103,6 +110,8 @@ static cvy_status open_session(struct bench *b) {
     const cvy_plan_options options = {
         .devices = get(b, "devices"),
         .strategy = get(b, "strategy"),
+        .mesh = get_or_default(b, "mesh"),
+        .schedule = get_or_default(b, "schedule"),
         .batch_size = b->batch,
         .shards = atoll(get(b, "shards")),
         .threads_per_device = atoi(get(b, "threads")),
