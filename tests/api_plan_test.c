@@ -13,7 +13,7 @@ static void options_are_checked(void **state) {
         {{.batch_size = 4, .optimizer = "sdg"}, "did you mean sgd"},
         {{.batch_size = 4, .optimizer = "sgd", .optimizer_attributes = "momentom=0.9"}, "momentum"},
         {{.batch_size = 4, .optimizer = "sgd", .optimizer_attributes = "momentum=much"}, "momentum"},
-        {{.batch_size = 4, .strategy = "dpd"}, "did you mean ddp"},
+        {{.batch_size = 4, .strategy = "ddpp"}, "did you mean ddp"},
         {{.batch_size = 4, .backend = "cpuu"}, "did you mean cpu"},
         {{.batch_size = 4, .conv_algo = "winogard"}, "direct or winograd"},
         {{.batch_size = 4, .devices = "cpi:0"}, "did you mean cpu"},

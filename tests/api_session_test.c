@@ -229,7 +229,7 @@ static void bad_numbers_are_traced(void **state) {
         cvy_batch batch = good_batch();
         images[SIDE * SIDE * (BATCH - 1)] = NAN; /* in the last image: of shard 1 */
         uint64_t before = hash_of(run.session);
-        assert_fails(cvy_step(run.session, &batch), CVY_ERR_NAN, "images of shard 1");
+        assert_fails(cvy_step(run.session, &batch), CVY_ERR_NAN, "\"images\" of shard 1");
         assert_int_equal(hash_of(run.session), before); /* nothing was updated */
         fill_images(NULL);
         cvy_session_free(run.session); /* the plan is good for another */

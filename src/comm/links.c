@@ -137,8 +137,9 @@ static cvy_status wait_for(struct cvy_group *me, int other, const char *verb, st
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     CVY_TRY(cvy_hub_check(me, name, waited_s));
     CVY_FAIL(CVY_ERR_LOST,
-             "%s: member %d waited %.1f seconds for member %d to %s message %llu, lost or too slow", name,
-             me->rank, waited_s, other, verb, (unsigned long long)k);
+             "%s: member %d waited %.1f seconds for member %d to %s message %llu, lost or slower than "
+             "--timeout allows",
+             name, me->rank, waited_s, other, verb, (unsigned long long)k);
     return cvy_hub_give_up(me);
 }
 
