@@ -48,7 +48,7 @@ sanitize:
 
 fuzz:
 	@tools/install-deps ci
-	@$(call build_preset,fuzz,build-fuzz)
+	@$(call build_preset,fuzz,build-fuzz) --target fuzzers
 	@$(call test_preset,build-fuzz) -R '^fuzz[.]'
 
 clean:

@@ -23,8 +23,10 @@ endfunction()
 
 # cvy_fuzzers(DIR LIBRARY…): DIR/x_fuzz.c -> fuzz.x over the committed files of DIR/corpus/x: each file once; with
 # CVY_FUZZ libFuzzer goes on from there for CVY_FUZZ_SECONDS and keeps what it finds in the build folder.
+# The target `fuzzers` builds them all.
 function(cvy_fuzzers dir)
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*_fuzz.c)
+  add_custom_target(fuzzers)
   foreach(source ${sources})
     get_filename_component(stem ${source} NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" stem ${stem})
@@ -42,6 +44,7 @@ function(cvy_fuzzers dir)
       set(arguments ${corpus})
     endif()
     target_link_libraries(${target} PRIVATE ${ARGN})
+    add_dependencies(fuzzers ${target})
     add_test(NAME fuzz.${stem} COMMAND ${target} ${arguments})
     set_tests_properties(fuzz.${stem} PROPERTIES TIMEOUT 300 ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
   endforeach()
