@@ -74,31 +74,32 @@ static void print_space(struct cvy_text *out, const char *what, size_t n_bytes, 
     cvy_text_printf(out, "\n");
 }
 
-/* Forward operators of a stage, and their share of the estimated time. */
-static int stage_layers(const struct cvy_graph *g, int32_t stage, double *share) {
+/* Forward operators of a stage, and its share of the estimated time. */
+static int stage_layers(const struct cvy_plan *plan, int32_t stage, double *share) {
+    const struct cvy_graph *g = plan->train ? plan->train : plan->evaluation;
+    const struct cvy_stage_options balance = cvy_plan_stage_options(plan);
     double mine = 0, all = 0;
     int n = 0;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct cvy_node *node = &g->nodes.data[i];
-        double time = node->phase == CVY_PHASE_FORWARD ? cvy_node_time(g, node) : 0;
-        bool is_mine = node->phase == CVY_PHASE_FORWARD && node->stage == stage;
+        bool is_forward = node->phase == CVY_PHASE_FORWARD;
+        double time = is_forward ? cvy_layer_time(g, node, &balance) : 0;
         all += time;
-        mine += is_mine ? time : 0;
-        n += is_mine;
+        mine += node->stage == stage ? time : 0;
+        n += is_forward && node->stage == stage;
     }
     *share = all > 0 ? mine / all : 0;
     return n;
 }
 
 static void print_stages(const struct cvy_plan *plan, struct cvy_text *out) {
-    const struct cvy_graph *g = plan->train ? plan->train : plan->evaluation;
     cvy_text_printf(out,
                     "stage  device      operators  parameters  activations MB  in flight  memory MB  time\n");
     for (int32_t stage = 0; stage < plan->mesh.pipe; stage++) {
         const struct cvy_worker *w = &plan->team.workers[stage];
         int64_t n_params = 0;
         double share;
-        int n = stage_layers(g, stage, &share);
+        int n = stage_layers(plan, stage, &share);
         for (size_t i = 0; i < w->store.values.n; i++) {
             if (w->store.values.data[i].kind == CVY_VALUE_PARAM)
                 n_params += cvy_shape_count(&w->store.values.data[i].desc.shape);

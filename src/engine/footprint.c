@@ -46,34 +46,44 @@ bool cvy_plan_fits(const struct cvy_plan *plan) {
 
 /* ---- stages ---------------------------------------------------------------------------------------- */
 
-/* The numbers of slots and sums are the schedule's, and do not depend on where the cuts are. */
-cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
-                               struct cvy_graph *g) {
-    int32_t bucket_stage[CVY_MAX_STAGES], n_slots[CVY_MAX_STAGES], n_sums[CVY_MAX_STAGES];
+struct cvy_stage_options cvy_plan_stage_options(const struct cvy_plan *plan) {
+    return (struct cvy_stage_options){.backend = plan->backend, .conv_algo = plan->options.conv_algo};
+}
+
+/* How many slots and sums a stage has is the schedule's, and does not depend on where the cuts are. */
+static cvy_status ask_schedule(const struct cvy_plan *plan, int32_t stage, int32_t *n_slots,
+                               int32_t *n_sums) {
+    int32_t bucket_stage[CVY_MAX_STAGES];
     struct cvy_strategy_input input = {.mesh = plan->mesh,
+                                       .device = stage,
                                        .n_shards = (int32_t)plan->options.shards,
                                        .n_buckets = plan->mesh.pipe,
                                        .bucket_stage = bucket_stage,
                                        .schedule = plan->options.schedule};
-    struct cvy_stage_memory memory = {.limit = (size_t)plan->options.device_memory,
-                                      .n_copies = optimizer->n_in - 1, /* all but the gradient */
-                                      .n_slots = n_slots,
-                                      .n_sums = n_sums};
-    if (!plan->is_tight)
-        return cvy_pass_stages(g, plan->mesh.pipe, NULL);
-    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
-        bucket_stage[stage] = plan->mesh.pipe - 1 - stage;
-    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++) {
-        struct cvy_program *program = NULL;
-        CVY_TRY(CVY_ALLOC(program, 1));
-        input.device = stage;
-        cvy_status status = plan->strategy->schedule(&input, program);
-        n_slots[stage] = program->n_slots;
-        n_sums[stage] = program->n_sums;
-        cvy_program_free(program);
-        CVY_TRY(status);
+    struct cvy_program *program = NULL;
+    for (int32_t b = 0; b < plan->mesh.pipe; b++)
+        bucket_stage[b] = plan->mesh.pipe - 1 - b;
+    CVY_TRY(CVY_ALLOC(program, 1));
+    cvy_status status = plan->strategy->schedule(&input, program);
+    *n_slots = program->n_slots;
+    *n_sums = program->n_sums;
+    cvy_program_free(program);
+    return status;
+}
+
+cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
+                               struct cvy_graph *g) {
+    int32_t n_slots[CVY_MAX_STAGES], n_sums[CVY_MAX_STAGES];
+    struct cvy_stage_options options = cvy_plan_stage_options(plan);
+    if (plan->is_tight) {
+        for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
+            CVY_TRY(ask_schedule(plan, stage, &n_slots[stage], &n_sums[stage]));
+        options.memory_limit = (size_t)plan->options.device_memory;
+        options.n_copies = optimizer->n_in - 1; /* all of a group but the gradient */
+        options.n_slots = n_slots;
+        options.n_sums = n_sums;
     }
-    return cvy_pass_stages(g, plan->mesh.pipe, &memory);
+    return cvy_pass_stages(g, plan->mesh.pipe, &options);
 }
 
 /* ---- other plans ----------------------------------------------------------------------------------- */

@@ -144,6 +144,7 @@ out:
 
 static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
     static const char *const wanted[] = {"losses", "ranks", "logits"};
+    const struct cvy_stage_options balance = cvy_plan_stage_options(plan);
     struct cvy_graph *mode = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_pass_mode(plan->built, false, wanted, 3, &mode));
@@ -151,7 +152,7 @@ static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
     if (plan->train)
         cvy_pass_stages_like(plan->evaluation, plan->train);
     else
-        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, NULL));
+        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, &balance));
     CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
 out:
     cvy_graph_free(mode);

@@ -37,6 +37,8 @@ cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options
 
 /* ---- footprint.c ---- */
 
+/* Of balance, without a limit. Local. */
+struct cvy_stage_options cvy_plan_stage_options(const struct cvy_plan *plan);
 /* Gives the nodes of the training graph their stages; of a tight plan by what they need, too. Local. */
 cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
                                struct cvy_graph *g);

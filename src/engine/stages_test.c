@@ -9,6 +9,9 @@
 
 enum { MAX_NODES = 16 };
 
+static const struct cvy_stage_options balance = {.conv_algo =
+                                                     "auto"}; /* formulas alone, no limit of memory */
+
 /* The training graph's forward part, as the plan gives it to the pass. */
 static struct cvy_graph *forward_of(cvy_graph *built) {
     static const char *const outputs[] = {"loss"};
@@ -67,11 +70,14 @@ static void check_balance(struct cvy_graph *g, int32_t n_stages) {
     double time[MAX_NODES], stage_time[MAX_NODES] = {0}, slowest = 0;
     int n = (int)g->nodes.n;
     int32_t now = 0;
+    struct cvy_graph *whole;
     assert_in_range(n, 1, MAX_NODES);
-    assert_ok(cvy_pass_stages(g, n_stages, NULL));
+    assert_ok(cvy_graph_rebatch(g, g->batch, &whole));
+    assert_ok(cvy_pass_autodiff(whole));
+    assert_ok(cvy_pass_stages(g, n_stages, &balance));
     for (int i = 0; i < n; i++) {
         const struct cvy_node *node = &g->nodes.data[i];
-        time[i] = cvy_node_time(g, node);
+        time[i] = cvy_layer_time(whole, &whole->nodes.data[i], &balance);
         assert_true(time[i] >= 0 &&
                     (node->stage == now || node->stage == now + 1)); /* in order, none empty */
         now = node->stage;
@@ -80,6 +86,7 @@ static void check_balance(struct cvy_graph *g, int32_t n_stages) {
     assert_int_equal(now, n_stages - 1);
     for (int32_t s = 0; s < n_stages; s++)
         slowest = stage_time[s] > slowest ? stage_time[s] : slowest;
+    cvy_graph_free(whole);
     double best = best_cut(time, 0, n, n_stages);
     assert_true(slowest <= best * (1 + 1e-9) && best <= slowest * (1 + 1e-9));
 }
@@ -101,10 +108,25 @@ static void test_a_stage_for_each_operator(void **state) {
     int32_t n = (int32_t)g->nodes.n;
     char text[64];
     snprintf(text, sizeof text, "take at most %d devices", n);
-    assert_fails(cvy_pass_stages(g, n + 1, NULL), CVY_ERR_USAGE, text);
-    assert_ok(cvy_pass_stages(g, n, NULL));
+    assert_fails(cvy_pass_stages(g, n + 1, &balance), CVY_ERR_USAGE, text);
+    assert_ok(cvy_pass_stages(g, n, &balance));
     for (int32_t i = 0; i < n; i++)
         assert_int_equal(g->nodes.data[i].stage, i);
+    cvy_graph_free(g);
+}
+
+/* A layer's time has its backward pass in it, which costs about twice the forward one. */
+static void test_layer_times(void **state) {
+    (void)state;
+    struct cvy_graph *g = random_chain(3, 4), *whole;
+    assert_ok(cvy_graph_rebatch(g, g->batch, &whole));
+    assert_ok(cvy_pass_autodiff(whole));
+    for (size_t i = 1; i < 4; i++) {
+        double forward = cvy_layer_time(g, &g->nodes.data[i], &balance);
+        double both = cvy_layer_time(whole, &whole->nodes.data[i], &balance);
+        assert_true(forward > 0 && both > 2 * forward && both < 4 * forward);
+    }
+    cvy_graph_free(whole);
     cvy_graph_free(g);
 }
 
@@ -138,19 +160,19 @@ static struct cvy_graph *said(int a, int b, int c, bool is_shared) {
 static void test_said_is_kept(void **state) {
     (void)state;
     struct cvy_graph *g = said(0, 0, 1, false);
-    assert_ok(cvy_pass_stages(g, 2, NULL));
+    assert_ok(cvy_pass_stages(g, 2, &balance));
     assert_int_equal(stage_of(g, "a"), 0);
     assert_int_equal(stage_of(g, "b"), 0);
     assert_int_equal(stage_of(g, "c"), 1);
     assert_int_equal(stage_of(g, "fc"), 1);
     cvy_graph_free(g);
     g = said(-1, 1, 2, false); /* what comes before the first word is of the first stage */
-    assert_ok(cvy_pass_stages(g, 3, NULL));
+    assert_ok(cvy_pass_stages(g, 3, &balance));
     assert_int_equal(stage_of(g, "a"), 0);
     assert_int_equal(stage_of(g, "c"), 2);
     cvy_graph_free(g);
     g = said(0, 1, 2, false); /* where there is one stage, nothing is looked at */
-    assert_ok(cvy_pass_stages(g, 1, NULL));
+    assert_ok(cvy_pass_stages(g, 1, &balance));
     assert_int_equal(stage_of(g, "c"), 0);
     cvy_graph_free(g);
 }
@@ -158,13 +180,13 @@ static void test_said_is_kept(void **state) {
 static void test_said_is_refused(void **state) {
     (void)state;
     struct cvy_graph *g = said(0, 1, 2, false);
-    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE,
+    assert_fails(cvy_pass_stages(g, 2, &balance), CVY_ERR_USAGE,
                  "built in 3 stages, the mesh has 2: take 3 devices");
-    assert_fails(cvy_pass_stages(g, 4, NULL), CVY_ERR_USAGE,
+    assert_fails(cvy_pass_stages(g, 4, &balance), CVY_ERR_USAGE,
                  "built in 3 stages, the mesh has 4: take 3 devices");
     cvy_graph_free(g);
     g = said(1, 0, 1, false);
-    assert_fails(cvy_pass_stages(g, 2, NULL), CVY_ERR_USAGE,
+    assert_fails(cvy_pass_stages(g, 2, &balance), CVY_ERR_USAGE,
                  "layer b of stage 0 reads what layer a of stage 1 makes");
     cvy_graph_free(g);
 }
@@ -175,7 +197,7 @@ static cvy_status train(struct cvy_graph *g) {
     assert_non_null(attrs);
     cvy_attrs_default(sgd, attrs);
     struct cvy_update_options options = {sgd, attrs, 1 << 20, 1 << 20};
-    assert_ok(cvy_pass_stages(g, 2, NULL));
+    assert_ok(cvy_pass_stages(g, 2, &balance));
     assert_ok(cvy_pass_autodiff(g));
     cvy_status status = cvy_pass_update(g, &options);
     free(attrs);
@@ -196,6 +218,7 @@ static void test_a_parameter_lives_on_one_stage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_balance_is_optimal),
+        cmocka_unit_test(test_layer_times),
         cmocka_unit_test(test_a_stage_for_each_operator),
         cmocka_unit_test(test_said_is_kept),
         cmocka_unit_test(test_said_is_refused),

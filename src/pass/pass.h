@@ -15,16 +15,21 @@ cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char
 /* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
 
-/* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by cost; with
-   `memory` (may be NULL) among the cuts whose stages are estimated to fit, or when none does, where least is missing. */
-struct cvy_stage_memory {
-    size_t limit;                    /* bytes of a stage */
+/* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by what a layer's
+   forward and backward nodes cost; under a limit of memory among the cuts whose stages are estimated to fit, or when
+   none does, where least is missing. */
+struct cvy_stage_options {
+    const struct cvy_backend *backend; /* whose algorithms count; NULL: formulas alone */
+    const char *conv_algo;
+    size_t memory_limit;             /* bytes of a stage; 0: none, and the rest is not looked at */
     int32_t n_copies;                /* of a parameter: itself and the optimiser's states */
     const int32_t *n_slots, *n_sums; /* per stage: shards in flight, copies of the gradients */
 };
-cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_memory *memory);
-/* The estimate that balancing goes by, in seconds of an imagined processor. */
-double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node);
+cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_options *options);
+/* The estimate that balancing goes by: the layer of a forward node, with what g has of its backward pass, in seconds of
+   an imagined processor. */
+double cvy_layer_time(const struct cvy_graph *g, const struct cvy_node *node,
+                      const struct cvy_stage_options *options);
 /* The stages of another graph of the same model: evaluation runs where training keeps the parameters. */
 void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like);
 

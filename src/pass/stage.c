@@ -6,9 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds on a processor that computes 100 Gflop/s and moves 10 GB/s: only the ratio matters. The backward pass costs
-   twice the forward one for every layer, so it changes no balance. */
-double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node) {
+/* The share of a node's arithmetic that the backend's algorithm for it leaves. */
+static double work_of(const struct cvy_graph *g, const struct cvy_node *node,
+                      const struct cvy_stage_options *options) {
+    const struct cvy_kernel_impl *const *kernel = options->backend ? options->backend->kernels : NULL;
+    struct cvy_operand_spec in[32], out[CVY_MAX_OUT];
+    struct cvy_call call;
+    for (; kernel && *kernel; kernel++) {
+        if (strcmp((*kernel)->op, node->op->name) != 0 || !(*kernel)->work)
+            continue;
+        cvy_call_of_node(g, node, NULL, in, out, &call);
+        call.rule_batch = g->batch;
+        return (*kernel)->work(options->conv_algo, &call);
+    }
+    return 1;
+}
+
+/* A processor that computes 200 Gflop/s and moves 10 GB/s, as an AVX-512 core does; only the ratio matters. */
+static const double FLOPS = 200e9, BYTES = 10e9;
+
+static double node_time(const struct cvy_graph *g, const struct cvy_node *node,
+                        const struct cvy_stage_options *options) {
     struct cvy_desc in[32];
     struct cvy_cost cost = {0, 0};
     struct cvy_infer call = {
@@ -18,21 +36,41 @@ double cvy_node_time(const struct cvy_graph *g, const struct cvy_node *node) {
     for (int k = 0; k < node->n_out; k++)
         call.out[k] = g->values.data[node->out[k]].desc;
     cvy_op_cost(&call, &cost);
-    return cost.flops / 100e9 + cost.bytes / 10e9;
+    return cost.flops * work_of(g, node, options) / FLOPS + cost.bytes / BYTES;
 }
 
-/* A node as balancing sees it. */
+static double param_bytes(const struct cvy_graph *g, const struct cvy_node *node) {
+    double n_bytes = 0;
+    for (int k = 0; k < node->n_in; k++) {
+        const struct cvy_value_info *in = node->in[k] == CVY_NONE ? NULL : &g->values.data[node->in[k]];
+        n_bytes += in && in->kind == CVY_VALUE_PARAM ? (double)cvy_desc_bytes(&in->desc) : 0;
+    }
+    return n_bytes;
+}
+
+double cvy_layer_time(const struct cvy_graph *g, const struct cvy_node *node,
+                      const struct cvy_stage_options *options) {
+    double time = node_time(g, node, options);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct cvy_node *other = &g->nodes.data[i];
+        if (other->id == node->id && other->phase == CVY_PHASE_BACKWARD)
+            time += node_time(g, other, options);
+    }
+    if (cvy_graph_output(g, "loss") != CVY_NONE)
+        time +=
+            param_bytes(g, node) / BYTES; /* adding up and updating: measured as if the gradient moved once */
+    return time;
+}
+
+/* A layer as balancing sees it. */
 struct load {
     double time;
     double param_bytes, out_bytes;
 };
 
-static struct load load_of(const struct cvy_graph *g, const struct cvy_node *node) {
-    struct load load = {.time = cvy_node_time(g, node)};
-    for (int k = 0; k < node->n_in; k++) {
-        const struct cvy_value_info *in = node->in[k] == CVY_NONE ? NULL : &g->values.data[node->in[k]];
-        load.param_bytes += in && in->kind == CVY_VALUE_PARAM ? (double)cvy_desc_bytes(&in->desc) : 0;
-    }
+static struct load load_of(const struct cvy_graph *g, const struct cvy_node *node,
+                           const struct cvy_stage_options *options) {
+    struct load load = {.time = cvy_layer_time(g, node, options), .param_bytes = param_bytes(g, node)};
     for (int k = 0; k < node->n_out; k++)
         load.out_bytes += (double)cvy_desc_bytes(&g->values.data[node->out[k]].desc);
     return load;
@@ -41,20 +79,20 @@ static struct load load_of(const struct cvy_graph *g, const struct cvy_node *nod
 /* What the bytes of stage k cost: nothing up to the limit; beyond it far more than any time does.
    A slot holds every output until the backward pass has used it, and there two gradients at a time; parameters may
    have one more copy, in another layout. A sixth of the limit is left to the kernels' workspaces, not known yet. */
-static double overload(const struct cvy_stage_memory *memory, size_t k, const struct load *sum,
+static double overload(const struct cvy_stage_options *options, size_t k, const struct load *sum,
                        double most_out) {
-    if (!memory)
+    if (!options->memory_limit)
         return 0;
-    double bytes = sum->param_bytes * (memory->n_copies + 1 + memory->n_sums[k]) +
-                   (sum->out_bytes + 2 * most_out) * memory->n_slots[k];
-    double over = bytes / ((double)memory->limit * 5 / 6) - 1;
+    double bytes = sum->param_bytes * (options->n_copies + 1 + options->n_sums[k]) +
+                   (sum->out_bytes + 2 * most_out) * options->n_slots[k];
+    double over = bytes / ((double)options->memory_limit * 5 / 6) - 1;
     return over > 0 ? 1e9 * over : 0;
 }
 
 /* best[k][i]: the worst cost of a stage when nodes 0 .. i-1 form k + 1 stages; cut[k][i]: where the last one begins.
    Every stage has a node. */
 static void find_cuts(const struct load *load, size_t n, size_t n_stages,
-                      const struct cvy_stage_memory *memory, double *best, size_t *cut) {
+                      const struct cvy_stage_options *options, double *best, size_t *cut) {
     size_t width = n + 1;
     for (size_t k = 0; k < n_stages; k++) {
         for (size_t i = k + 1; i <= n; i++) {
@@ -68,7 +106,7 @@ static void find_cuts(const struct load *load, size_t n, size_t n_stages,
                 most_out = load[j].out_bytes > most_out ? load[j].out_bytes : most_out;
                 if (k == 0 && j > 0)
                     continue;
-                double worst = last.time + overload(memory, k, &last, most_out);
+                double worst = last.time + overload(options, k, &last, most_out);
                 double before = k == 0 ? 0 : best[(k - 1) * width + j];
                 worst = worst > before ? worst : before;
                 if (worst <= *b) {
@@ -81,13 +119,13 @@ static void find_cuts(const struct load *load, size_t n, size_t n_stages,
 }
 
 static cvy_status cut_evenly(const struct load *load, size_t n, size_t n_stages,
-                             const struct cvy_stage_memory *memory, int32_t *stage) {
+                             const struct cvy_stage_options *options, int32_t *stage) {
     double *best = NULL;
     size_t *cut = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(CVY_ALLOC(best, (n + 1) * n_stages));
     CVY_TRY_OUT(CVY_ALLOC(cut, (n + 1) * n_stages));
-    find_cuts(load, n, n_stages, memory, best, cut);
+    find_cuts(load, n, n_stages, options, best, cut);
     for (size_t end = n, k = n_stages; k-- > 0;) {
         size_t begin = cut[k * (n + 1) + end];
         for (size_t i = begin; i < end; i++)
@@ -100,17 +138,25 @@ out:
     return status;
 }
 
-static cvy_status balance(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_memory *memory) {
+/* A copy with the backward pass, where there will be one. */
+static cvy_status copy_with_backward(const struct cvy_graph *g, struct cvy_graph **out) {
+    CVY_TRY(cvy_graph_rebatch(g, g->batch, out));
+    return cvy_graph_output(g, "loss") == CVY_NONE ? CVY_OK : cvy_pass_autodiff(*out);
+}
+
+static cvy_status balance(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_options *options) {
+    struct cvy_graph *whole = NULL;
     struct load *load = NULL;
     int32_t *stage = NULL;
     size_t *node = NULL, n = 0;
     cvy_status status = CVY_OK;
+    CVY_TRY_OUT(copy_with_backward(g, &whole));
     CVY_TRY_OUT(CVY_ALLOC(load, g->nodes.n));
     CVY_TRY_OUT(CVY_ALLOC(stage, g->nodes.n));
     CVY_TRY_OUT(CVY_ALLOC(node, g->nodes.n));
-    for (size_t i = 0; i < g->nodes.n; i++) {
+    for (size_t i = 0; i < g->nodes.n; i++) { /* the copy begins with the same nodes */
         if (g->nodes.data[i].phase == CVY_PHASE_FORWARD) {
-            load[n] = load_of(g, &g->nodes.data[i]);
+            load[n] = load_of(whole, &whole->nodes.data[i], options);
             node[n++] = i;
         }
     }
@@ -120,10 +166,11 @@ static cvy_status balance(struct cvy_graph *g, int32_t n_stages, const struct cv
                           n_stages, n, n);
         goto out;
     }
-    CVY_TRY_OUT(cut_evenly(load, n, (size_t)n_stages, memory, stage));
+    CVY_TRY_OUT(cut_evenly(load, n, (size_t)n_stages, options, stage));
     for (size_t i = 0; i < n; i++)
         g->nodes.data[node[i]].stage = stage[i];
 out:
+    cvy_graph_free(whole);
     free(load);
     free(stage);
     free(node);
@@ -173,7 +220,7 @@ static cvy_status check_order(const struct cvy_graph *g) {
     return CVY_OK;
 }
 
-cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_memory *memory) {
+cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_options *options) {
     int32_t highest = -1;
     for (size_t i = 0; i < g->nodes.n; i++)
         highest = g->nodes.data[i].stage > highest ? g->nodes.data[i].stage : highest;
@@ -182,7 +229,7 @@ cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct c
             g->nodes.data[i].stage = 0;
         return CVY_OK;
     }
-    CVY_TRY(highest >= 0 ? take_said(g, n_stages, highest) : balance(g, n_stages, memory));
+    CVY_TRY(highest >= 0 ? take_said(g, n_stages, highest) : balance(g, n_stages, options));
     follow_statistics(g);
     return check_order(g);
 }

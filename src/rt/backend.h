@@ -46,6 +46,9 @@ struct cvy_kernel_impl {
     /* Given the inputs' present layouts, sets the layout it wants of every input and makes of every output,
        and the algorithm. Called [owner], before prepare. NULL: all inputs and outputs plain. */
     cvy_status (*choose)(struct cvy_device *device, struct cvy_call *call);
+    /* The share of the operator's arithmetic (its cost formula) that is left by the algorithm which `choose` will
+       take; for estimates, so before any layout is chosen. NULL: all of it. Local, any thread. */
+    double (*work)(const char *conv_algo, const struct cvy_call *call);
     /* Makes the kernel for exactly these layouts. *scratch_bytes: workspace that run gets. [owner] */
     cvy_status (*prepare)(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                           size_t *scratch_bytes);

@@ -106,12 +106,23 @@ static cvy_status describe_primitive(struct cvy_device *device, const struct cvy
     return cpu_dnnl(dnnl_primitive_desc_create(out, &desc, cpu->attr, cpu->engine, NULL), call->op->name);
 }
 
+static struct cpu_conv_shape shape_of(const struct cvy_call *call) {
+    const struct pass *pass = pass_of(call);
+    const struct cvy_shape *x = &operand(call, pass->x)->desc.shape, *y = &operand(call, pass->y)->desc.shape;
+    return (struct cpu_conv_shape){call->rule_batch, x->dim[1], y->dim[1], y->dim[2], y->dim[3]};
+}
+
+static double work(const char *conv_algo, const struct cvy_call *call) {
+    struct cpu_conv_shape shape = shape_of(call);
+    bool is_winograd = cpu_conv_rule(conv_algo, pass_of(call)->kind, call->attrs, &shape);
+    return is_winograd ? cpu_winograd_time(&shape) : 1;
+}
+
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     cvy_status status;
     const struct pass *pass = pass_of(call);
-    const struct cvy_shape *x = &operand(call, pass->x)->desc.shape, *y = &operand(call, pass->y)->desc.shape;
-    struct cpu_conv_shape shape = {call->rule_batch, x->dim[1], y->dim[1], y->dim[2], y->dim[3]};
     dnnl_primitive_desc_t pd = NULL;
+    struct cpu_conv_shape shape = shape_of(call);
     call->algorithm =
         cpu_conv_rule(device->spec.conv_algo, pass->kind, call->attrs, &shape) ? WINOGRAD : DIRECT;
     if (call->algorithm == WINOGRAD && describe_primitive(device, call, WINOGRAD, true, &pd) != CVY_OK)
@@ -147,6 +158,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
         .op = #name,                                   \
         .supports = cpu_supports_f32,                  \
         .choose = choose,                              \
+        .work = work,                                  \
         .prepare = prepare,                            \
         .run = cpu_primitive_run,                      \
         .release = cpu_primitive_release,              \

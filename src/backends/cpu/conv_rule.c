@@ -18,14 +18,22 @@ static bool can_winograd(const struct cvy_conv2d_attrs *a) {
     return a->groups == 1;
 }
 
+static int64_t count_tiles(const struct cpu_conv_shape *shape) {
+    return shape->batch * ((shape->out_height + TILE - 1) / TILE) * ((shape->out_width + TILE - 1) / TILE);
+}
+
+/* A quarter of the products, and transforms: of the images for each tile, of the weights once for all tiles. */
+double cpu_winograd_time(const struct cpu_conv_shape *shape) {
+    return 0.38 + 14.0 / (double)count_tiles(shape);
+}
+
 bool cpu_conv_rule(const char *conv_algo, enum cpu_conv_pass pass, const struct cvy_conv2d_attrs *attrs,
                    const struct cpu_conv_shape *shape) {
     if (!can_winograd(attrs) || (conv_algo && strcmp(conv_algo, "direct") == 0))
         return false;
     if (conv_algo && strcmp(conv_algo, "winograd") == 0)
         return true;
-    int64_t tiles =
-        shape->batch * ((shape->out_height + TILE - 1) / TILE) * ((shape->out_width + TILE - 1) / TILE);
+    int64_t tiles = count_tiles(shape);
     int64_t min_tiles = pass == CPU_CONV_BACKWARD_WEIGHTS ? MIN_TILES_WEIGHTS : MIN_TILES;
     return shape->in_channels >= MIN_CHANNELS && shape->out_channels >= MIN_CHANNELS && tiles >= min_tiles;
 }

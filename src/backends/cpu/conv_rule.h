@@ -21,5 +21,7 @@ struct cpu_conv_shape {
    tiles to use each of them on. */
 bool cpu_conv_rule(const char *conv_algo, enum cpu_conv_pass pass, const struct cvy_conv2d_attrs *attrs,
                    const struct cpu_conv_shape *shape);
+/* Time of Winograd over direct, roughly: for estimates. */
+double cpu_winograd_time(const struct cpu_conv_shape *shape);
 
 #endif

@@ -46,11 +46,20 @@ static void told(void **state) {
     assert_false(rule("direct", CPU_CONV_FORWARD, &three, 128, 512, 32));
 }
 
+/* Where the rule takes it, Winograd is expected to win, the more so the more tiles share a weight. */
+static void estimate(void **state) {
+    (void)state;
+    double few = cpu_winograd_time(&(struct cpu_conv_shape){16, 256, 256, 8, 8});
+    double many = cpu_winograd_time(&(struct cpu_conv_shape){128, 64, 64, 32, 32});
+    assert_true(many > 0.25 && many < few && few < 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(automatic),
         cmocka_unit_test(only_where_it_exists),
         cmocka_unit_test(told),
+        cmocka_unit_test(estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
