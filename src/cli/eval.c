@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,6 +32,9 @@ static cvy_status judge(struct cvy_task *task, const struct cvy_task_options *op
         printer_devices(task->plan);
     int64_t start_ns = cvy_now_ns();
     CVY_TRY(cvy_evaluate_all(task->session, task->val_loader, task->options.loader.batch_size, &tally));
+    if (!isfinite(cvy_tally_loss(&tally)))
+        return CVY_FAIL(CVY_ERR_NAN, "the loss of %s on '%s' is not finite: the weights or an image are not",
+                        weights, task->options.data);
     return print_result(&tally, (double)(cvy_now_ns() - start_ns) * 1e-9, as_json);
 }
 
