@@ -232,6 +232,7 @@ typedef struct {
     int flip;           /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
     bool has_mean_std;  /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
+    int64_t channels; /* 1: u8 images in colour become grey (ITU-R 601); 0: as they are */
 } cvy_loader_options;
 /* The options' defaults: batches of 32, 2 workers, shuffled, augmented as suits the data. Begin with these: here 0
    is not always the default. */

@@ -22,11 +22,15 @@ cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
     loader.pad = o->pad;
     loader.flip = o->flip;
     if (o->mean.n != o->std.n)
-        return CVY_FAIL(CVY_ERR_USAGE, "--mean has %d numbers, --std %d: give both, one for each channel",
-                        o->mean.n, o->std.n);
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--mean has %d numbers, --std %d: give both, one number for each channel or one for all",
+            o->mean.n, o->std.n);
     loader.has_mean_std = o->mean.n > 0;
-    memcpy(loader.mean, o->mean.value, sizeof loader.mean);
-    memcpy(loader.std, o->std.value, sizeof loader.std);
+    for (int c = 0; c < 4; c++) {
+        loader.mean[c] = o->mean.value[o->mean.n == 1 ? 0 : c];
+        loader.std[c] = o->std.value[o->std.n == 1 ? 0 : c];
+    }
     *out = loader;
     return CVY_OK;
 }
@@ -152,6 +156,7 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
                                     .label_smoothing = o->label_smoothing,
                                     .data = o->data};
     CVY_TRY(options_loader(o, &task.loader));
+    task.n_mean_std = o->mean.n > 1 ? o->mean.n : 0;
     options_plan(o, &task.plan);
     task.plan.log = *log;
     if (kind == CVY_TASK_TRAIN) {

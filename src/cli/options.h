@@ -39,6 +39,7 @@ struct options { /* in the order of the groups */
     int64_t topk;
     const char *pass; /* explain */
     int json;         /* what prints a table */
+    int check;        /* data */
 
     const char *config;
     int help;

@@ -101,8 +101,9 @@ static const struct flag prepare_flags[] = {
          .max = 1 << 16),
     FLAG("crop", SIZE, crop, "size of the crop: in the centre, in training at random when --pad is given"),
     FLAG("mean", CHANNELS, mean,
-         "subtracted from each channel (of values from 0 to 1); default: what suits the data"),
-    FLAG("std", CHANNELS, std, "each channel is divided by this"),
+         "subtracted from each channel (of values from 0 to 1); one number stands for all; "
+         "default: what suits the data"),
+    FLAG("std", CHANNELS, std, "each channel is divided by this; as many numbers as --mean"),
     FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
          .initial = "2", .min = 0, .max = 256),
 };

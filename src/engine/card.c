@@ -283,6 +283,8 @@ void cvy_card_complete(const struct cvy_card *card, struct cvy_task_options *opt
         memcpy(loader->mean, card->mean, sizeof loader->mean);
         memcpy(loader->std, card->std, sizeof loader->std);
     }
+    if (!loader->channels)
+        loader->channels = card->input[0];
     if (!options->input[0] && !loader->crop[0] && !loader->resize) {
         memcpy(options->input, card->input, sizeof options->input);
         loader->resize = card->resize;
