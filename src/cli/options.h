@@ -34,6 +34,7 @@ struct options { /* in the order of the groups */
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;
+    int overwrite;
 
     const char *input_file, *output_file; /* predict */
     int64_t topk;

@@ -32,6 +32,30 @@ static bool is_interrupted(void *context) {
 
 /* ---- the run --------------------------------------------------------------------------------------------- */
 
+/* --resume DIR goes on as DIR's run began: its run.json gives the flags that the command line (or --config) does not
+   give, and the run is written to where it was. A checkpoint that lies alone leaves all that to the command line. */
+static cvy_status go_on(struct flag_values *values) {
+    struct options *o = values->options;
+    char *dir = NULL, *file;
+    if (!o->resume)
+        return CVY_OK;
+    if (flags_given(values, "weights"))
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--weights and --resume: a run that goes on has its weights; give one of them");
+    for (int up = 0; up < 2 && !dir; up++) { /* DIR, else DIR is its last/ or best/ */
+        CVY_TRY(cvy_pool_printf(&values->pool, &dir, "%s%s", o->resume, up ? "/.." : ""));
+        CVY_TRY(cvy_pool_printf(&values->pool, &file, "%s/run.json", dir));
+        if (access(file, R_OK) != 0)
+            dir = NULL;
+    }
+    if (dir && !o->config)
+        CVY_TRY(flags_read_config(values, file));
+    if (dir && !o->output_dir)
+        o->output_dir = dir;
+    o->weights = NULL; /* those that the run began with */
+    return CVY_OK;
+}
+
 static cvy_status make_options(struct flag_values *values, const cvy_log_sink *log,
                                struct cvy_trainer_options *out) {
     const struct options *o = values->options;
@@ -39,12 +63,10 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
                                         .weights = o->weights,
                                         .resume = o->resume,
                                         .output_dir = o->output_dir,
+                                        .overwrite = o->overwrite == 1,
                                         .log_every = o->print_freq,
                                         .is_shards_fixed = o->shards > 0,
                                         .is_threads_fixed = o->threads > 0};
-    if (o->weights && o->resume)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "--weights and --resume: a run that goes on has its weights; give one of them");
     return options_task(values, CVY_TASK_TRAIN, log, &out->task);
 }
 
@@ -54,7 +76,10 @@ static void print_ready(const struct cvy_trainer *t, int64_t start_ns) {
     printf("ready in %.2f s, of which %.2f s for the first touch of %.0f MB a device\n",
            (double)(cvy_now_ns() - start_ns) * 1e-9, cvy_session_touch_s(t->task.session),
            (double)facts.arena_bytes / 1e6);
-    if (t->state.epoch > 0 || t->state.step > 0)
+    if (t->state.epoch >= t->options.schedule.n_epochs)
+        printf("%lld epochs are done already, --epochs asks for %lld: nothing is left to train\n",
+               (long long)t->state.epoch, (long long)t->options.schedule.n_epochs);
+    else if (t->state.epoch > 0 || t->state.step > 0)
         printf("going on at epoch %lld, step %lld\n", (long long)t->state.epoch + 1,
                (long long)t->state.step + 1);
     fflush(stdout);
@@ -94,6 +119,7 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
+    CVY_TRY(go_on(values));
     if (o->test_only)
         return eval_run(values, log);
     struct cvy_trainer trainer = {.n_steps = 0};
