@@ -17,6 +17,8 @@ struct command {
 
 const struct command *const *command_table(size_t *n);
 
+/* Has any command this flag? */
+bool command_has_flag(const char *name);
 /* Refuses arguments that are no flags: for commands that take none. */
 cvy_status command_no_rest(const struct flag_values *values);
 /* Prints to stdout and frees an object of JSON; NULL (out of memory) is an error. */

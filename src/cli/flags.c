@@ -200,8 +200,12 @@ static cvy_status set_given(struct flag_values *values, const struct flag *flag,
     return cvy_vec_push(&values->given, flag);
 }
 
+const struct flag *flags_find(const struct flag_values *values, const char *name) {
+    return find_long(values, name, strlen(name));
+}
+
 cvy_status flags_set(struct flag_values *values, const char *name, const char *text) {
-    const struct flag *flag = find_long(values, name, strlen(name));
+    const struct flag *flag = flags_find(values, name);
     return flag ? set_given(values, flag, text) : unknown_flag(values, name);
 }
 

@@ -56,8 +56,9 @@ struct flag_values {
     const struct flag_group *const *groups; /* NULL-terminated */
     CVY_VEC(const struct flag *) given;     /* by the command line */
     CVY_VEC(const char *) rest;             /* arguments that are no flags */
-    bool (*is_elsewhere)(const char *name); /* is it another command's? A configuration may hold it; NULL: none is */
-    struct cvy_pool pool;                   /* owns texts that are not in argv */
+    /* Has another command this flag? Then a configuration may hold it, to no effect. NULL: none has. */
+    bool (*is_elsewhere)(const char *name);
+    struct cvy_pool pool; /* owns texts that are not in argv */
 };
 
 /* Sets every field to its default, then to the configuration file's value (--config FILE), then to the command

@@ -98,6 +98,8 @@ json_t *flags_to_json(const struct flag_values *values) {
 
 static cvy_status set_from_json(struct flag_values *values, const char *name, const json_t *json) {
     struct cvy_text text = {0};
+    if (!flags_find(values, name) && values->is_elsewhere && values->is_elsewhere(name))
+        return CVY_OK;
     if (flags_given(values, name))
         return CVY_OK;
     if (json_is_string(json))

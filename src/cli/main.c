@@ -76,7 +76,8 @@ static cvy_status flush_output(void) {
 static cvy_status run_command(const struct command *command, int argc, char **argv) {
     const cvy_log_sink log = {.write = write_log};
     struct options options = {.help = 0};
-    struct flag_values values = {.options = &options, .groups = command->groups};
+    struct flag_values values = {
+        .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
     cvy_status status = flags_parse(&values, argc, argv);
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);

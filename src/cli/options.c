@@ -68,8 +68,8 @@ static int count_attribute(const char *list, const char *name) {
     return count;
 }
 
-/* Adds "NAME=VALUE": the flag's when it was given, else the common default where the optimiser has the attribute
-   (NAN: the optimiser's own) and --opt-args does not say it. */
+/* Adds "NAME=VALUE": the flag's when it was given, else the common default where the optimiser has the
+   attribute (NAN: the optimiser's own). */
 static cvy_status add_attribute(const struct cvy_op *op, const char *flag, const char *name, double value,
                                 double common, struct cvy_text *out) {
     if (!isnan(value) && !has_attribute(op, name))
@@ -80,6 +80,7 @@ static cvy_status add_attribute(const struct cvy_op *op, const char *flag, const
     return CVY_OK;
 }
 
+/* NAN where --opt-args says it. */
 static double default_of(const struct options *o, const char *name, double common) {
     return count_attribute(o->opt_args, name) ? NAN : common;
 }
