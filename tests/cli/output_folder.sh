@@ -20,8 +20,11 @@ ok train $quick --epochs 1 --seed 2 --output-dir run --overwrite
 same "$(grep -c '"event":"epoch"' run/metrics.jsonl)" 1 "epochs in metrics.jsonl"
 cmp run/last/model.safetensors run/best/model.safetensors || die "best/ is not of this run"
 
+long="train $quick --data synthetic:1x8x8,classes=10,images=400000 --batch-size 8 --epochs 50 --print-freq 1"
+
 # stopped in its first epoch, the new run has no best/ yet, and the old one's is not taken for it
-"$CONVOY" train $quick --batch-size 1 --epochs 50 --print-freq 1 --output-dir run --overwrite >out 2>err &
+rm -f out err
+"$CONVOY" $long --output-dir run --overwrite >out 2>err &
 pid=$!
 i=0
 until grep -q "epoch 1/50, step 3/" out; do
@@ -37,11 +40,13 @@ same $? 130 "exit code after Ctrl-C"
 [ ! -e run/best ] || die "best/ of the overwritten run is there still"
 
 # a killed run holds nothing any more; one without a checkpoint can only be overwritten
-"$CONVOY" train $quick --batch-size 1 --epochs 50 --print-freq 1 --output-dir killed >out 2>err &
+rm -f out err
+"$CONVOY" $long --output-dir killed >out 2>err &
 pid=$!
+i=0
 until grep -q "epoch 1/50, step 3/" out; do
     i=$((i + 1))
-    [ $i -lt 1200 ] || die "no step after a minute"
+    [ $i -lt 600 ] || die "no step after a minute"
     sleep 0.1
 done
 kill -9 $pid

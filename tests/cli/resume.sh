@@ -7,6 +7,7 @@ ok $train --epochs 6 --output-dir whole
 want=$(hash_of_out) || exit 1
 
 # the schedule knows of 6 epochs from the beginning, so the first part is a run that is killed in the third
+rm -f out err
 "$CONVOY" $train --epochs 6 --output-dir part >out 2>err &
 pid=$!
 i=0
@@ -27,6 +28,7 @@ cmp whole/last/model.safetensors part/last/model.safetensors || die "the files d
 no_leftovers part
 
 # Ctrl-C: exit code 130, after a checkpoint in the middle of the epoch
+rm -f out err
 "$CONVOY" $train --epochs 6 --print-freq 1 --output-dir stopped >out 2>err &
 pid=$!
 i=0
@@ -56,6 +58,7 @@ has out "6 epochs are done already, --epochs asks for 6: nothing is left to trai
 
 # in the middle of an epoch nothing goes on that changes its order or size; any other change is named
 long="--data synthetic:1x8x8,classes=10,images=40000 --model lenet5 --devices cpu:0 --batch-size 8 --epochs 1"
+rm -f out err
 "$CONVOY" train $long --print-freq 1 --output-dir changed >out 2>err &
 pid=$!
 i=0
