@@ -21,6 +21,11 @@ same "$(grep -c '"file"' out)" 2 "no file is left out"
 ok data folder:set
 has out 'be\x07ll'
 
+# a remark names the folder without a val folder
+cp -r set/train "$bell"
+fails 3 "no class has 10 images" data "folder:$bell"
+has err 'be\x07ll has no val or test folder'
+
 mkdir "set/train/$latin" "set/val/$latin"
 cp "$images/444.jpg" "set/train/$latin"
 cp "$images/444.jpg" "set/val/$latin"
