@@ -326,8 +326,8 @@ typedef struct {
 CVY_API void cvy_session_metrics(const cvy_session *session, cvy_metrics *out);
 
 /* Evaluation mode (running statistics, no dropout); changes no weights. losses[n] (may be NULL), ranks[n] = how many
-   classes scored above the label, so that 0 is right (may be NULL), logits n x classes (may be NULL), in the batch's
-   order; after an error they may be filled in part. A plan without optimizer will do. The batch is at most as large
+   classes scored above the label, so that 0 is right, and at least 5 where a score is NaN (may be NULL), logits
+   n x classes (may be NULL), in the batch's order; after an error they may be filled in part. A plan without optimizer will do. The batch is at most as large
    as the plan's; its labels may be NULL when losses and ranks are. CVY_ERR_USAGE: the batch does not fit, or the
    graph lacks the output; CVY_ERR_DATA: a label. Collective. */
 CVY_API cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,
