@@ -2,8 +2,8 @@
 # once; always with exit code 130. Closed standard files and terminals of any width do no harm.
 . "$SOURCE/tests/cli/harness"
 
-long="train --data synthetic:1x8x8,classes=10,images=40000 --model lenet5 --devices cpu:0 --batch-size 8 --epochs 50
-    --print-freq 1"
+long="train --data synthetic:1x8x8,classes=10,images=40000 --model lenet5 --devices cpu:0 --threads-per-device 1
+    --batch-size 8 --epochs 50 --print-freq 1"
 
 # wait_for FILE TEXT
 wait_for() {
