@@ -46,7 +46,7 @@ void interrupt_close(struct interrupt *interrupt) {
     if (!interrupt->is_open)
         return;
     interrupt->is_closing = true;
-    pthread_kill(interrupt->thread, SIGTERM); /* wakes it */
+    pthread_kill(interrupt->thread, SIGINT); /* wakes it */
     pthread_join(interrupt->thread, NULL);
     pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
     interrupt->is_open = false;
