@@ -28,7 +28,7 @@ test:
 	@$(call test_preset,build)
 
 install: build
-	cmake --install build --prefix $(PREFIX)
+	cmake --install build --prefix "$(PREFIX)"
 
 lint:
 	@tools/install-deps ci

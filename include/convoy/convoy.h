@@ -232,6 +232,7 @@ typedef struct {
     int flip;           /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
     bool has_mean_std;  /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
+    int64_t channels; /* 1: u8 images in colour become grey (ITU-R 601); 0: as they are */
 } cvy_loader_options;
 /* The options' defaults: batches of 32, 2 workers, shuffled, augmented as suits the data. Begin with these: here 0
    is not always the default. */
@@ -331,8 +332,8 @@ typedef struct {
 CVY_API void cvy_session_metrics(const cvy_session *session, cvy_metrics *out);
 
 /* Evaluation mode (running statistics, no dropout); changes no weights. losses[n] (may be NULL), ranks[n] = how many
-   classes scored above the label, so that 0 is right (may be NULL), logits n x classes (may be NULL), in the batch's
-   order; after an error they may be filled in part. A plan without optimizer will do. The batch is at most as large
+   classes scored above the label, so that 0 is right, and at least 5 where a score is NaN (may be NULL), logits
+   n x classes (may be NULL), in the batch's order; after an error they may be filled in part. A plan without optimizer will do. The batch is at most as large
    as the plan's; its labels may be NULL when losses and ranks are. CVY_ERR_USAGE: the batch does not fit, or the
    graph lacks the output; CVY_ERR_DATA: a label. Collective. */
 CVY_API cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,

@@ -26,28 +26,38 @@ static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes)
     return CVY_OK;
 }
 
-cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes) {
-    cvy_status status;
-    char *bytes = NULL;
+cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes) {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* without O_NONBLOCK, opening a FIFO would wait for somebody to write to it */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return CVY_FAIL(errno == ENOENT ? CVY_ERR_DATA : CVY_ERR_IO, "%s: cannot be opened: %s", path,
                         strerror(errno));
-    if (fstat(fd, &info) != 0) {
+    cvy_status status = CVY_OK;
+    if (fstat(fd, &info) != 0)
         status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: is not a regular file", path);
+    if (status != CVY_OK) {
+        close(fd);
+        return status;
+    }
+    *out = fd;
+    *n_bytes = (size_t)info.st_size;
+    return CVY_OK;
+}
+
+cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes) {
+    cvy_status status;
+    char *bytes = NULL;
+    int fd;
+    size_t n;
+    CVY_TRY(cvy_open_file(path, &fd, &n));
+    if (n > max_bytes) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %zu bytes, more than the %zu that are allowed here", path, n,
+                          max_bytes);
         goto out;
     }
-    if (!S_ISREG(info.st_mode)) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: is not a file", path);
-        goto out;
-    }
-    if ((uintmax_t)info.st_size > max_bytes) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %lld bytes, more than the %zu that are allowed here", path,
-                          (long long)info.st_size, max_bytes);
-        goto out;
-    }
-    size_t n = (size_t)info.st_size;
     CVY_TRY_OUT(cvy_alloc_items(n + 1, 1, (void **)&bytes));
     CVY_TRY_OUT(read_all(fd, path, bytes, n));
     *out = bytes;
@@ -77,11 +87,18 @@ static cvy_status writer_fail(struct cvy_writer *writer, const char *what) {
 }
 
 cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path) {
+    struct stat info;
     *writer = (struct cvy_writer){.path = strdup(path)};
     if (!writer->path || asprintf(&writer->tmp, "%s.tmp", path) < 0) {
         free(writer->path);
         *writer = (struct cvy_writer){0};
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the name of %s", path);
+    }
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        cvy_status status = CVY_FAIL(
+            CVY_ERR_IO, "%s: is there already and is not a regular file: name another file to write", path);
+        cvy_writer_abandon(writer);
+        return status;
     }
     int fd = open(writer->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)

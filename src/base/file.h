@@ -4,10 +4,14 @@
 
 #include "base/status.h"
 
+/* Opens a regular file to read; the caller closes *fd. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
+cvy_status cvy_open_file(const char *path, int *fd, size_t *n_bytes);
+
 /* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
 
-/* Writes to "path.tmp", fsyncs and renames: the file is whole or absent, also when the disk is full. */
+/* Writes to "path.tmp", fsyncs and renames: the file is whole or absent, also when the disk is full.
+   What is there already and is not a regular file (a folder, /dev/null) is never replaced: CVY_ERR_IO. */
 cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
 
 /* The same in pieces: begin, append as often as needed, then commit. Append and commit that fail remove

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct folder {
@@ -55,7 +56,22 @@ static void test_unreadable(void **state) {
     assert_int_equal(cvy_read_file(folder->file, 10, &bytes, &n), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), folder->file));
     assert_int_equal(cvy_read_file(folder->name, 10, &bytes, &n), CVY_ERR_DATA);
-    assert_non_null(strstr(cvy_error(), "is not a file"));
+    assert_non_null(strstr(cvy_error(), "is not a regular file"));
+}
+
+/* A FIFO without a writer would keep a reader waiting, and a rename would replace it by a file. */
+static void test_fifo(void **state) {
+    struct folder *folder = *state;
+    struct stat info;
+    char *bytes;
+    size_t n;
+    assert_int_equal(mkfifo(folder->file, 0600), 0);
+    assert_int_equal(cvy_read_file(folder->file, 10, &bytes, &n), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "is not a regular file"));
+    assert_int_equal(cvy_write_file(folder->file, "x", 1), CVY_ERR_IO);
+    assert_non_null(strstr(cvy_error(), "is not a regular file"));
+    assert_int_equal(stat(folder->file, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
 }
 
 static void test_pieces(void **state) {
@@ -112,6 +128,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fifo, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abandoned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unwritable, set_up, tear_down),

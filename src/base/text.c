@@ -1,4 +1,4 @@
-/* Growing text, numbers from text, and the nearest name for a mistyped one. */
+/* Growing text, UTF-8, numbers from text, and the nearest name for a mistyped one. */
 #include "base/text.h"
 
 #include <ctype.h>
@@ -68,6 +68,47 @@ cvy_status cvy_text_take(struct cvy_text *text, char **out) {
 void cvy_text_free(struct cvy_text *text) {
     free(text->data);
     *text = (struct cvy_text){0};
+}
+
+/* Bytes of the UTF-8 character at `text`, which is not the end; 0: there is none. Longer forms than needed,
+   surrogates and what lies above U+10FFFF are none. */
+static size_t utf8_length(const unsigned char *text) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = text[0] < 0x80 ? 1 : text[0] < 0xC0 ? 0 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;
+    if (n <= 1)
+        return n;
+    uint32_t code = text[0] & (0xFFu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((text[i] & 0xC0) != 0x80) /* the end is none either */
+            return 0;
+        code = code << 6 | (text[i] & 0x3Fu);
+    }
+    bool is_surrogate = code >= 0xD800 && code < 0xE000;
+    return text[0] >= 0xF8 || code < least[n] || code > 0x10FFFF || is_surrogate ? 0 : n;
+}
+
+bool cvy_is_utf8(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        size_t n = utf8_length(at);
+        if (n == 0)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+void cvy_text_escape(struct cvy_text *text, const char *from) {
+    const unsigned char *at = (const unsigned char *)from;
+    while (*at) {
+        size_t n = utf8_length(at);
+        bool is_control = at[0] < ' ' || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+        if (n && !is_control)
+            cvy_text_append(text, (const char *)at, n);
+        for (size_t i = 0; i < (n ? n : 1) && (!n || is_control); i++)
+            cvy_text_printf(text, "\\x%02X", at[i]);
+        at += n ? n : 1;
+    }
 }
 
 /* strtoX skip leading space; a number of ours has none. */

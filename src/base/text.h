@@ -22,6 +22,12 @@ void cvy_text_append(struct cvy_text *text, const char *bytes, size_t n);
 cvy_status cvy_text_take(struct cvy_text *text, char **out);
 void cvy_text_free(struct cvy_text *text);
 
+/* Well-formed UTF-8? File names need not be, JSON is. */
+bool cvy_is_utf8(const char *text);
+/* Appends a text from outside so that it is printable UTF-8: a control character, and a byte that is no part of a
+   UTF-8 character, become \xNN. */
+void cvy_text_escape(struct cvy_text *text, const char *from);
+
 /* The whole text must be a number; else false. */
 bool cvy_parse_i64(const char *text, int64_t *out);
 bool cvy_parse_f64(const char *text, double *out); /* accepts nan and inf; the caller judges */

@@ -96,6 +96,33 @@ static void test_parse_bytes(void **state) {
     }
 }
 
+static void expect_escaped(const char *from, const char *expected, bool is_utf8) {
+    struct cvy_text text = {0};
+    char *escaped;
+    cvy_text_escape(&text, from);
+    assert_int_equal(cvy_text_take(&text, &escaped), CVY_OK);
+    assert_string_equal(escaped, expected);
+    assert_true(cvy_is_utf8(escaped));
+    assert_int_equal(cvy_is_utf8(from), is_utf8);
+    free(escaped);
+}
+
+static void test_utf8(void **state) {
+    (void)state;
+    expect_escaped("", "", true);
+    expect_escaped("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x90\x88", "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x90\x88",
+                   true);
+    expect_escaped("a\nb\x1B[2J\x7F", "a\\x0Ab\\x1B[2J\\x7F", true);
+    expect_escaped("\xC2\x9B"
+                   "2J",
+                   "\\xC2\\x9B2J", true);                     /* a terminal's other escape, U+009B */
+    expect_escaped("caf\xE9", "caf\\xE9", false);             /* Latin-1 */
+    expect_escaped("\xE2\x82", "\\xE2\\x82", false);          /* cut */
+    expect_escaped("\xC0\xAF", "\\xC0\\xAF", false);          /* '/' in two bytes */
+    expect_escaped("\xED\xA0\x80", "\\xED\\xA0\\x80", false); /* a surrogate */
+    expect_escaped("\xF4\x90\x80\x80\xF8", "\\xF4\\x90\\x80\\x80\\xF8", false);
+}
+
 static void test_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"lenet5", "resnet18", "resnet20", "resnet50", "simple"};
@@ -119,6 +146,7 @@ int main(void) {
         cmocka_unit_test(test_growing),     cmocka_unit_test(test_failure_sticks),
         cmocka_unit_test(test_parse_i64),   cmocka_unit_test(test_parse_f64),
         cmocka_unit_test(test_parse_bytes), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

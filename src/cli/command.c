@@ -19,6 +19,15 @@ const struct command *const *command_table(size_t *n) {
     return table;
 }
 
+bool command_has_flag(const char *name) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct flag_values values = {.groups = table[i]->groups};
+        if (flags_find(&values, name))
+            return true;
+    }
+    return false;
+}
+
 cvy_status command_no_rest(const struct flag_values *values) {
     if (values->rest.n)
         return CVY_FAIL(CVY_ERR_USAGE, "'%s': no such argument; flags begin with --", values->rest.data[0]);

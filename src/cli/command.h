@@ -10,6 +10,7 @@ struct command {
     const char *help;                        /* one line */
     const struct flag_group *const *groups;  /* NULL-terminated */
     void (*more_help)(struct cvy_text *out); /* behind the flags; NULL: nothing */
+    bool takes_interrupts;                   /* Ctrl-C is its own affair; else it ends the process at once */
     /* The flags are parsed; values->options is a struct options. Prints results to stdout; errors are left to the
        caller. */
     cvy_status (*run)(struct flag_values *values, const cvy_log_sink *log);
@@ -17,6 +18,8 @@ struct command {
 
 const struct command *const *command_table(size_t *n);
 
+/* Has any command this flag? */
+bool command_has_flag(const char *name);
 /* Refuses arguments that are no flags: for commands that take none. */
 cvy_status command_no_rest(const struct flag_values *values);
 /* Prints to stdout and frees an object of JSON; NULL (out of memory) is an error. */

@@ -1,8 +1,10 @@
 /* convoy data: the formats of data sets; or what a data set holds. */
 #include "data/data.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void print_formats(void) {
     size_t n;
@@ -13,28 +15,57 @@ static void print_formats(void) {
 }
 
 static void print_split(const struct cvy_dataset *data, const char *split) {
-    printf("%s: %lld images, %lld channels, ", split, (long long)data->n, (long long)data->channels);
+    printf("%s: %lld image%s, %lld channel%s, ", split, (long long)data->n, data->n == 1 ? "" : "s",
+           (long long)data->channels, data->channels == 1 ? "" : "s");
     if (data->height)
         printf("%lldx%lld\n", (long long)data->height, (long long)data->width);
     else
         printf("sizes vary\n");
 }
 
-static void print_classes(const struct cvy_dataset *data) {
-    printf("%lld classes:", (long long)data->n_classes);
-    for (int64_t k = 0; k < data->n_classes; k++)
-        printf(" %s", cvy_dataset_class_name(data, k));
-    printf("\n");
+static cvy_status print_classes(const struct cvy_dataset *data) {
+    struct cvy_text text = {0};
+    char *line;
+    cvy_text_printf(&text, "%lld class%s:", (long long)data->n_classes, data->n_classes == 1 ? "" : "es");
+    for (int64_t k = 0; k < data->n_classes; k++) {
+        cvy_text_printf(&text, " ");
+        cvy_text_escape(&text, cvy_dataset_class_name(data, k));
+    }
+    CVY_TRY(cvy_text_take(&text, &line));
+    puts(line);
+    free(line);
+    return CVY_OK;
 }
 
-static cvy_status print_spec(const char *spec, const cvy_log_sink *log) {
+static void count_bad(void *context, const char *reason) {
+    printf("bad: %s\n", reason);
+    ++*(int64_t *)context;
+}
+
+/* Reads everything. The splits of some formats are the same images: these are told twice. */
+static cvy_status check(const struct cvy_dataset *train, const struct cvy_dataset *val, int n_workers) {
+    int64_t n_bad = 0, n = train->n + val->n;
+    const struct cvy_bad_samples bad = {.tell = count_bad, .context = &n_bad};
+    CVY_TRY(cvy_dataset_check(train, n_workers, &bad));
+    CVY_TRY(cvy_dataset_check(val, n_workers, &bad));
+    if (n_bad)
+        return CVY_FAIL(CVY_ERR_DATA,
+                        "'%s': %lld of %lld image%s %s bad: mend or remove what is listed above", train->spec,
+                        (long long)n_bad, (long long)n, n == 1 ? "" : "s", n_bad == 1 ? "is" : "are");
+    printf("checked: all %lld images are good\n", (long long)n);
+    return CVY_OK;
+}
+
+static cvy_status print_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     cvy_dataset *train = NULL, *val = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
     print_split(train, "training");
     print_split(val, "validation");
-    print_classes(train);
+    CVY_TRY_OUT(print_classes(train));
+    if (options->check == 1)
+        CVY_TRY_OUT(check(train, val, (int)options->workers));
 out:
     cvy_dataset_free(train);
     cvy_dataset_free(val);
@@ -42,18 +73,40 @@ out:
 }
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
+    const struct options *options = values->options;
+    if (!values->rest.n && options->check == 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "--check: name the data set, as in `convoy data folder:DIR --check`");
     if (!values->rest.n)
         print_formats();
     for (size_t i = 0; i < values->rest.n; i++)
-        CVY_TRY(print_spec(values->rest.data[i], log));
+        CVY_TRY(print_spec(values->rest.data[i], options, log));
     return CVY_OK;
 }
 
-static const struct flag_group *const groups[] = {&group_common, NULL};
+static const struct flag check_flags[] = {
+    {.name = "check",
+     .type = FLAG_SWITCH,
+     .offset = offsetof(struct options, check),
+     .help = "read every image, and list all bad ones with their reasons",
+     .initial = "false",
+     .is_not_kept = true},
+    {.name = "workers",
+     .type = FLAG_INT,
+     .offset = offsetof(struct options, workers),
+     .help = "threads that read for --check",
+     .letter = 'j',
+     .initial = "2",
+     .min = 1,
+     .max = 256},
+};
+static const struct flag_group group_check = {
+    .title = "Check", .flags = check_flags, .n = sizeof check_flags / sizeof check_flags[0]};
+
+static const struct flag_group *const groups[] = {&group_check, &group_common, NULL};
 
 const struct command command_data = {
     .name = "data",
-    .usage = "[SPEC...]",
+    .usage = "[SPEC... [--check]]",
     .help = "list the formats of data sets, or say what a data set holds",
     .groups = groups,
     .run = run,

@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,9 +16,9 @@ static cvy_status print_result(const struct cvy_tally *t, double seconds, bool a
                                             "loss", cvy_tally_loss(t), "top1", cvy_tally_top1(t),
                                             "top1_count", (json_int_t)t->top1, "top5", cvy_tally_top5(t),
                                             "top5_count", (json_int_t)t->top5, "images_per_s", rate));
-    printf("top-1 %.2f %% (%lld of %lld images), top-5 %.2f %%, loss %.4f, %.0f images/s\n",
-           cvy_tally_top1(t), (long long)t->top1, (long long)t->n, cvy_tally_top5(t), cvy_tally_loss(t),
-           rate);
+    printf("top-1 %.2f %% (%lld of %lld image%s), top-5 %.2f %%, loss %.4f, %.0f images/s\n",
+           cvy_tally_top1(t), (long long)t->top1, (long long)t->n, t->n == 1 ? "" : "s", cvy_tally_top5(t),
+           cvy_tally_loss(t), rate);
     return CVY_OK;
 }
 
@@ -31,6 +32,9 @@ static cvy_status judge(struct cvy_task *task, const struct cvy_task_options *op
         printer_devices(task->plan);
     int64_t start_ns = cvy_now_ns();
     CVY_TRY(cvy_evaluate_all(task->session, task->val_loader, task->options.loader.batch_size, &tally));
+    if (!isfinite(cvy_tally_loss(&tally)))
+        return CVY_FAIL(CVY_ERR_NAN, "the loss of %s on '%s' is not finite: the weights or an image are not",
+                        weights, task->options.data);
     return print_result(&tally, (double)(cvy_now_ns() - start_ns) * 1e-9, as_json);
 }
 

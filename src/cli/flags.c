@@ -91,6 +91,15 @@ static cvy_status check_choice(const struct flag *flag, const char *text) {
     return status;
 }
 
+/* run.json and the weights' metadata keep texts, and hold UTF-8 alone. */
+static cvy_status check_text(const struct flag *flag, const char *text) {
+    if (!*text)
+        return CVY_FAIL(CVY_ERR_USAGE, "--%s: is empty", flag->name);
+    if (!cvy_is_utf8(text))
+        return CVY_FAIL(CVY_ERR_USAGE, "--%s: is not UTF-8", flag->name);
+    return check_choice(flag, text);
+}
+
 /* "3x32x32": n numbers of at least 1 between 'x'. A single number stands for a square when n is 2. */
 static bool parse_sizes(const char *text, int n, int64_t *out) {
     int64_t sizes[3];
@@ -158,7 +167,7 @@ static cvy_status set_number(const struct flag *flag, const char *text, void *to
 static cvy_status set_field(const struct flag *flag, const char *text, void *to) {
     switch (flag->type) {
     case FLAG_TEXT:
-        CVY_TRY(check_choice(flag, text));
+        CVY_TRY(check_text(flag, text));
         *(const char **)to = text;
         return CVY_OK;
     case FLAG_INT:
@@ -196,8 +205,12 @@ static cvy_status set_given(struct flag_values *values, const struct flag *flag,
     return cvy_vec_push(&values->given, flag);
 }
 
+const struct flag *flags_find(const struct flag_values *values, const char *name) {
+    return find_long(values, name, strlen(name));
+}
+
 cvy_status flags_set(struct flag_values *values, const char *name, const char *text) {
-    const struct flag *flag = find_long(values, name, strlen(name));
+    const struct flag *flag = flags_find(values, name);
     return flag ? set_given(values, flag, text) : unknown_flag(values, name);
 }
 

@@ -55,15 +55,19 @@ struct flag_group {
 struct flag_values {
     void *options;                          /* the struct that the offsets refer to */
     const struct flag_group *const *groups; /* NULL-terminated */
-    CVY_VEC(const struct flag *) given;     /* by the command line or the configuration file */
+    CVY_VEC(const struct flag *) given;     /* by the command line */
     CVY_VEC(const char *) rest;             /* arguments that are no flags */
-    struct cvy_pool pool;                   /* owns texts that are not in argv */
+    /* Has another command this flag? Then a configuration may hold it, to no effect. NULL: none has. */
+    bool (*is_elsewhere)(const char *name);
+    struct cvy_pool pool; /* owns texts that are not in argv */
 };
 
 /* Sets every field to its default, then to the configuration file's value (--config FILE), then to the command
    line's. CVY_ERR_USAGE names what is wrong, and the nearest flag or choice. */
 cvy_status flags_parse(struct flag_values *values, int argc, char **argv);
 void flags_free(struct flag_values *values);
+/* The flag of this long name or alias; NULL: there is none. */
+const struct flag *flags_find(const struct flag_values *values, const char *name);
 bool flags_given(const struct flag_values *values, const char *name);
 
 /* Sets one flag by its long name, as the command line would; marks it as given. `text` must live on. */
@@ -74,7 +78,8 @@ bool flags_print(const struct flag_values *values, const struct flag *flag, stru
 /* All groups, with titles, defaults, ranges and choices. */
 void flags_help(const struct flag_group *const *groups, struct cvy_text *out);
 
-/* The configuration: {"flags": {"batch-size": 64, …}}, or the inner object alone; what run.json holds. */
+/* The configuration: {"flags": {"batch-size": 64, …}}, or the inner object alone; what run.json holds. Sets all but
+   the flags that were given. */
 cvy_status flags_read_config(struct flag_values *values, const char *path);
 /* A new object of all fields that have a value, to be written with FLAGS_JSON; NULL without memory. */
 enum { FLAGS_DIGITS = 15 }; /* a decimal number of so many digits reads back as the same double */

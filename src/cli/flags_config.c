@@ -101,6 +101,10 @@ json_t *flags_to_json(const struct flag_values *values) {
 
 static cvy_status set_from_json(struct flag_values *values, const char *name, const json_t *json) {
     struct cvy_text text = {0};
+    if (!flags_find(values, name) && values->is_elsewhere && values->is_elsewhere(name))
+        return CVY_OK;
+    if (flags_given(values, name))
+        return CVY_OK;
     if (json_is_string(json))
         cvy_text_printf(&text, "%s", json_string_value(json));
     else if (json_is_integer(json))
@@ -133,8 +137,10 @@ cvy_status flags_read_config(struct flag_values *values, const char *path) {
     flags = json_is_object(flags) ? flags : root;
     const char *name;
     cvy_status status = CVY_OK;
+    size_t n_given = values->given.n;
     json_object_foreach(flags, name, value) {
         status = set_from_json(values, name, value);
+        values->given.n = n_given;
         if (status != CVY_OK) {
             cvy_fail_prefix(status, "%s: ", path);
             break;

@@ -2,7 +2,10 @@
    about the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data, 4 a device or rank lost, 130 interrupted.
    Nothing here touches a device, so that --version and --help are instant. */
 #include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/printer.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +23,7 @@ static int fail(cvy_status status) {
 /* One call, one line: lines of different threads do not mix. On a terminal a progress bar may stand there. */
 static void write_log(void *context, cvy_log_level level, const char *line) {
     (void)context;
-    fprintf(stderr, "%sconvoy: %s%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+    fprintf(stderr, "%sconvoy: %s%s\n", printer_is_terminal(STDERR_FILENO) ? "\r\033[K" : "",
             level == CVY_LOG_WARNING ? "warning: " : "", line);
 }
 
@@ -76,15 +79,31 @@ static cvy_status flush_output(void) {
 static cvy_status run_command(const struct command *command, int argc, char **argv) {
     const cvy_log_sink log = {.write = write_log};
     struct options options = {.help = 0};
-    struct flag_values values = {.options = &options, .groups = command->groups};
+    struct flag_values values = {
+        .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
+    struct interrupt interrupt = {.is_open = false};
     cvy_status status = flags_parse(&values, argc, argv);
+    if (status == CVY_OK && !command->takes_interrupts)
+        status = interrupt_open(&interrupt, false, &log);
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);
+    interrupt_close(&interrupt);
     flags_free(&values);
     return status == CVY_OK ? flush_output() : status;
 }
 
+/* Whoever starts us with stdin, stdout or stderr closed must not find our lines in the next file that we open. */
+static void fill_standard_files(void) {
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv) {
+    fill_standard_files();
     if (argc < 2) {
         print_usage(stderr);
         return cvy_exit_code(CVY_ERR_USAGE);

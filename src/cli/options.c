@@ -22,11 +22,15 @@ cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
     loader.pad = o->pad;
     loader.flip = o->flip;
     if (o->mean.n != o->std.n)
-        return CVY_FAIL(CVY_ERR_USAGE, "--mean has %d numbers, --std %d: give both, one for each channel",
-                        o->mean.n, o->std.n);
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--mean has %d numbers, --std %d: give both, one number for each channel or one for all",
+            o->mean.n, o->std.n);
     loader.has_mean_std = o->mean.n > 0;
-    memcpy(loader.mean, o->mean.value, sizeof loader.mean);
-    memcpy(loader.std, o->std.value, sizeof loader.std);
+    for (int c = 0; c < 4; c++) {
+        loader.mean[c] = o->mean.value[o->mean.n == 1 ? 0 : c];
+        loader.std[c] = o->std.value[o->std.n == 1 ? 0 : c];
+    }
     *out = loader;
     return CVY_OK;
 }
@@ -53,6 +57,17 @@ static bool has_attribute(const struct cvy_op *op, const char *name) {
     return false;
 }
 
+/* How often "NAME=…" stands in a list of attributes; 0 without a list. */
+static int count_attribute(const char *list, const char *name) {
+    size_t n_name = strlen(name);
+    int count = 0;
+    for (const char *at = list ? list : ""; *at; at += strcspn(at, " \t")) {
+        at += strspn(at, " \t");
+        count += strncmp(at, name, n_name) == 0 && at[n_name] == '=';
+    }
+    return count;
+}
+
 /* Adds "NAME=VALUE": the flag's when it was given, else the common default where the optimiser has the
    attribute (NAN: the optimiser's own). */
 static cvy_status add_attribute(const struct cvy_op *op, const char *flag, const char *name, double value,
@@ -65,9 +80,15 @@ static cvy_status add_attribute(const struct cvy_op *op, const char *flag, const
     return CVY_OK;
 }
 
+/* NAN where --opt-args says it. */
+static double default_of(const struct options *o, const char *name, double common) {
+    return count_attribute(o->opt_args, name) ? NAN : common;
+}
+
 static cvy_status add_attributes(const struct options *o, const struct cvy_op *op, struct cvy_text *out) {
-    CVY_TRY(add_attribute(op, "momentum", "momentum", o->momentum, 0.9, out));
-    CVY_TRY(add_attribute(op, "weight-decay", "weight_decay", o->weight_decay, 1e-4, out));
+    CVY_TRY(add_attribute(op, "momentum", "momentum", o->momentum, default_of(o, "momentum", 0.9), out));
+    CVY_TRY(add_attribute(op, "weight-decay", "weight_decay", o->weight_decay,
+                          default_of(o, "weight_decay", 1e-4), out));
     CVY_TRY(add_attribute(op, "dampening", "dampening", o->dampening, NAN, out));
     if (o->nesterov >= 0) {
         if (!has_attribute(op, "nesterov"))
@@ -79,12 +100,21 @@ static cvy_status add_attributes(const struct options *o, const struct cvy_op *o
     return CVY_OK;
 }
 
+static cvy_status check_once(const struct cvy_op *op, const char *list) {
+    for (int i = 0; i < op->n_attrs; i++)
+        if (count_attribute(list, op->attrs[i].name) > 1)
+            return CVY_FAIL(CVY_ERR_USAGE, "--opt-args: %s is given twice", op->attrs[i].name);
+    return CVY_OK;
+}
+
 cvy_status options_optimizer(struct flag_values *values, const char **attributes) {
     const struct options *o = options_of(values);
     const struct cvy_op *op = cvy_op_find(o->opt);
     struct cvy_text text = {0};
     char *kept;
     cvy_status status = add_attributes(o, op, &text);
+    if (status == CVY_OK)
+        status = check_once(op, text.data);
     if (status == CVY_OK)
         status = cvy_pool_strdup(&values->pool, text.data ? text.data : "", &kept);
     cvy_text_free(&text);
@@ -133,10 +163,11 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
 /* --data-path DIR is --data folder:DIR. */
 static cvy_status settle_data(struct flag_values *values) {
     struct options *o = values->options;
-    if (!o->data_path)
-        return CVY_OK;
-    if (flags_given(values, "data"))
+    bool is_spec_given = flags_given(values, "data");
+    if (is_spec_given && flags_given(values, "data-path"))
         return CVY_FAIL(CVY_ERR_USAGE, "--data-path and --data: give one of them");
+    if (!o->data_path || is_spec_given)
+        return CVY_OK;
     char *spec;
     CVY_TRY(cvy_pool_printf(&values->pool, &spec, "folder:%s", o->data_path));
     o->data = spec;
@@ -155,6 +186,7 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
                                     .label_smoothing = o->label_smoothing,
                                     .data = o->data};
     CVY_TRY(options_loader(o, &task.loader));
+    task.n_mean_std = o->mean.n > 1 ? o->mean.n : 0;
     options_plan(o, &task.plan);
     task.plan.log = *log;
     if (kind == CVY_TASK_TRAIN) {

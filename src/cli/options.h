@@ -34,11 +34,13 @@ struct options { /* in the order of the groups */
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;
+    int overwrite;
 
     const char *input_file, *output_file; /* predict */
     int64_t topk;
     const char *pass; /* explain */
     int json;         /* what prints a table */
+    int check;        /* data */
 
     const char *config;
     int help;

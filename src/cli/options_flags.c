@@ -106,8 +106,9 @@ static const struct flag prepare_flags[] = {
          .max = 1 << 16),
     FLAG("crop", SIZE, crop, "size of the crop: in the centre, in training at random when --pad is given"),
     FLAG("mean", CHANNELS, mean,
-         "subtracted from each channel (of values from 0 to 1); default: what suits the data"),
-    FLAG("std", CHANNELS, std, "each channel is divided by this"),
+         "subtracted from each channel (of values from 0 to 1); one number stands for all; "
+         "default: what suits the data"),
+    FLAG("std", CHANNELS, std, "each channel is divided by this; as many numbers as --mean"),
     FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
          .initial = "2", .min = 0, .max = 256),
 };
@@ -195,7 +196,10 @@ static const struct flag run_flags[] = {
     FLAG("output-dir", TEXT, output_dir,
          "run.json, metrics.jsonl and the checkpoints last/ and best/ go here; default: nothing is written",
          .value_name = "DIR", .is_not_kept = true),
-    FLAG("resume", TEXT, resume, "go on from a checkpoint: a folder that --output-dir wrote, or its last/",
+    FLAG("overwrite", SWITCH, overwrite, "start anew in a folder that holds a run already",
+         .initial = "false", .is_not_kept = true),
+    FLAG("resume", TEXT, resume,
+         "go on with the run in a folder that --output-dir wrote, with its flags, or from a checkpoint in it",
          .value_name = "DIR", .is_not_kept = true),
     FLAG("test-only", SWITCH, test_only, "only evaluate", .initial = "false", .is_not_kept = true),
     FLAG("print-freq", INT, print_freq, "steps between two lines of output and of metrics.jsonl",

@@ -1,7 +1,18 @@
 /* convoy predict: what a trained network says about images. */
 #include "cli/predict.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+cvy_status predict_check(const float *logits, int64_t n_classes, const char *image) {
+    for (int64_t k = 0; k < n_classes; k++) {
+        if (!isfinite(logits[k]))
+            return CVY_FAIL(CVY_ERR_NAN,
+                            "%s: the logit of class %lld is %g: the weights or the image are not finite",
+                            image, (long long)k, (double)logits[k]);
+    }
+    return CVY_OK;
+}
 
 static cvy_status prepare(struct prediction *p, struct flag_values *values, const cvy_log_sink *log) {
     CVY_TRY(options_task(values, CVY_TASK_PREDICT, log, &p->options));
@@ -21,7 +32,8 @@ static cvy_status check_form(const struct flag_values *values) {
     if (!has_files && !values->rest.n)
         return CVY_FAIL(CVY_ERR_USAGE, "nothing to predict: name image files, or give --input and --output");
     if (has_files && values->rest.n)
-        return CVY_FAIL(CVY_ERR_USAGE, "'%s': image files and --input go not together", values->rest.data[0]);
+        return CVY_FAIL(CVY_ERR_USAGE, "'%s': image files do not go together with --%s", values->rest.data[0],
+                        o->input_file ? "input" : "output");
     if (has_files && (!o->input_file || !o->output_file))
         return CVY_FAIL(CVY_ERR_USAGE, "--input and --output: both are needed, safetensors files");
     return CVY_OK;

@@ -14,6 +14,9 @@ struct prediction {
     char *weights; /* the file */
 };
 
+/* CVY_ERR_NAN when a logit of `image` is NaN or infinite: such a row has no best class. */
+cvy_status predict_check(const float *logits, int64_t n_classes, const char *image);
+
 /* Prints the best classes of each file of `paths`. */
 cvy_status predict_images(struct prediction *p, const char *const *paths, int64_t n);
 /* images f32[N,C,H,W] of --input, as the network takes them, to logits f32[N,K] of --output. */

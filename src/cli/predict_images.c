@@ -31,35 +31,62 @@ static void rank(const float *logits, int64_t n, struct guess *out) {
     qsort(out, (size_t)n, sizeof *out, more_probable_first);
 }
 
-static void class_name(const struct cvy_card *card, int64_t k, char out[256]) {
+enum { NUMBER = 24 }; /* letters of an int64_t */
+
+/* The class's name, or its number, which is written to `number`. */
+static const char *class_name(const struct cvy_card *card, int64_t k, char number[NUMBER]) {
     if (k < card->n_names)
-        snprintf(out, 256, "%s", card->names[k]);
-    else
-        snprintf(out, 256, "%lld", (long long)k);
+        return card->names[k];
+    snprintf(number, NUMBER, "%lld", (long long)k);
+    return number;
 }
 
-static void print_guesses(const struct prediction *p, const char *path, const struct guess *guesses,
-                          int64_t n) {
-    char name[256];
-    printf("%s:", path);
+static cvy_status print_guesses(const struct prediction *p, const char *path, const struct guess *guesses,
+                                int64_t n) {
+    struct cvy_text text = {0};
+    char number[NUMBER], *line;
+    cvy_text_escape(&text, path);
     for (int64_t i = 0; i < n; i++) {
-        class_name(&p->card, guesses[i].class, name);
-        printf("%s %s %.2f %%", i ? "," : "", name, 100 * guesses[i].probability);
+        cvy_text_printf(&text, "%s ", i ? "," : ":");
+        cvy_text_escape(&text, class_name(&p->card, guesses[i].class, number));
+        cvy_text_printf(&text, " %.2f %%", 100 * guesses[i].probability);
     }
-    printf("\n");
+    CVY_TRY(cvy_text_take(&text, &line));
+    puts(line);
+    free(line);
+    return CVY_OK;
 }
 
-static json_t *guesses_to_json(const struct prediction *p, const char *path, const struct guess *guesses,
-                               int64_t n) {
-    json_t *list = json_array();
-    char name[256];
-    for (int64_t i = 0; i < n; i++) {
-        class_name(&p->card, guesses[i].class, name);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:f}", "class", name, "index",
-                                        (json_int_t)guesses[i].class, "probability", guesses[i].probability));
-    }
-    return json_pack("{s:s, s:o}", "file", path, "classes", list);
+/* JSON holds any UTF-8, but no other file names: of those, the bytes that are none are escaped. */
+static json_t *path_to_json(const char *path) {
+    if (cvy_is_utf8(path))
+        return json_string(path);
+    struct cvy_text text = {0};
+    char *escaped;
+    cvy_text_escape(&text, path);
+    if (cvy_text_take(&text, &escaped) != CVY_OK)
+        return NULL;
+    json_t *json = json_string(escaped);
+    free(escaped);
+    return json;
+}
+
+/* {"file": "a.png", "classes": [{"class": "cat", "index": 0, "probability": 0.9}, …]} is added to `list`. */
+static cvy_status list_guesses(const struct prediction *p, const char *path, const struct guess *guesses,
+                               int64_t n, json_t *list) {
+    json_t *classes = json_array();
+    char number[NUMBER];
+    bool failed = !classes;
+    for (int64_t i = 0; i < n && !failed; i++)
+        failed = json_array_append_new(classes, json_pack("{s:s, s:I, s:f}", "class",
+                                                          class_name(&p->card, guesses[i].class, number),
+                                                          "index", (json_int_t)guesses[i].class,
+                                                          "probability", guesses[i].probability)) != 0;
+    /* json_pack releases what it was given when it fails */
+    json_t *entry = json_pack("{s:o, s:o}", "file", path_to_json(path), "classes", classes);
+    if (json_array_append_new(list, entry) != 0 || failed)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory for its classes", path);
+    return CVY_OK;
 }
 
 /* All batches of the task; results go to `list`, or to stdout when it is NULL. */
@@ -78,11 +105,12 @@ static cvy_status predict_all(struct prediction *p, const char *const *paths, js
         CVY_TRY_OUT(cvy_evaluate(p->task.session, &batch, NULL, NULL, logits));
         for (int64_t i = 0; i < batch.n; i++) {
             const char *path = paths[batch.indices[i]];
+            CVY_TRY_OUT(predict_check(logits + i * n_classes, n_classes, path));
             rank(logits + i * n_classes, n_classes, guesses);
             if (list)
-                json_array_append_new(list, guesses_to_json(p, path, guesses, n_shown));
+                CVY_TRY_OUT(list_guesses(p, path, guesses, n_shown, list));
             else
-                print_guesses(p, path, guesses, n_shown);
+                CVY_TRY_OUT(print_guesses(p, path, guesses, n_shown));
         }
     }
     status = status == CVY_END ? CVY_OK : status;
@@ -103,6 +131,8 @@ cvy_status predict_images(struct prediction *p, const char *const *paths, int64_
     CVY_TRY(cvy_task_start(&p->task));
     CVY_TRY(cvy_task_load_weights(&p->task, p->weights));
     json_t *list = p->flags->json == 1 ? json_array() : NULL;
+    if (p->flags->json == 1 && !list)
+        return CVY_FAIL(CVY_ERR_MEMORY, "no memory for a list of predictions");
     cvy_status status = predict_all(p, paths, list);
     if (status == CVY_OK && list)
         return command_print_json(list);

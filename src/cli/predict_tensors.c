@@ -2,6 +2,7 @@
 #include "cli/predict.h"
 #include "graph/safetensors.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,18 @@ static cvy_status find_images(const struct cvy_safetensors *file, const char *pa
     if (desc->dtype != CVY_F32 || desc->shape.n != 4 || cvy_shape_count(&desc->shape) == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: \"images\" must be float32 of shape N,C,H,W, with no dimension 0",
                         path);
+    return CVY_OK;
+}
+
+/* All rows of logits; `path` is the file of images. */
+static cvy_status check_logits(const char *path, const float *logits, int64_t n, int64_t n_classes) {
+    for (int64_t i = 0; i < n; i++) {
+        char image[32];
+        snprintf(image, sizeof image, "image %lld", (long long)i);
+        cvy_status status = predict_check(logits + i * n_classes, n_classes, image);
+        if (status != CVY_OK)
+            return cvy_fail_prefix(status, "%s: ", path);
+    }
     return CVY_OK;
 }
 
@@ -77,6 +90,7 @@ cvy_status predict_tensors(struct prediction *p) {
     CVY_TRY_OUT(open_task(p, &desc.shape));
     CVY_TRY_OUT(CVY_ALLOC(logits, (size_t)(desc.shape.dim[0] * p->task.options.num_classes)));
     CVY_TRY_OUT(run_all(p, &desc.shape, images, logits));
+    CVY_TRY_OUT(check_logits(p->flags->input_file, logits, desc.shape.dim[0], p->task.options.num_classes));
     CVY_TRY_OUT(write_logits(p, desc.shape.dim[0], logits));
 out:
     free(logits);

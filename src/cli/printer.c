@@ -4,8 +4,12 @@
 #include "base/thread.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-enum { BAR = 24, REDRAW_NS = 100000000 };
+enum { BAR = 24, MIN_BAR = 4, WIDTH = 80, REDRAW_NS = 100000000 };
 
 #define LL(x) ((long long)(x))
 
@@ -17,25 +21,45 @@ void printer_devices(const cvy_plan *plan) {
     fflush(stdout);
 }
 
-static void draw_bar(const struct cvy_step_report *r, const struct cvy_progress *p) {
-    char bar[BAR + 1], left[16];
-    int filled = (int)((r->step + 1) * BAR / r->n_steps);
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
-    bar[BAR] = 0;
-    cvy_progress_clock(cvy_progress_left_s(p), left);
-    printf("\r\033[Kepoch %lld/%lld [%s] %lld/%lld  loss %.4f  lr %.3g  %.0f images/s  %s left",
-           LL(r->epoch + 1), LL(r->n_epochs), bar, LL(r->step + 1), LL(r->n_steps), r->metrics.loss, r->lr,
-           cvy_progress_rate(p), left);
-    fflush(stdout);
+bool printer_is_terminal(int fd) {
+    const char *term = getenv("TERM");
+    return isatty(fd) && !(term && !strcmp(term, "dumb"));
 }
 
-void printer_step(void *context, const struct cvy_step_report *r, const struct cvy_progress *p) {
-    struct printer *printer = context;
+static int terminal_width(void) {
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH;
+}
+
+void printer_bar(const struct cvy_step_report *r, const struct cvy_progress *p, int width,
+                 char line[PRINTER_LINE]) {
+    char head[64], tail[128], bar[BAR + 3] = "", left[16];
+    cvy_progress_clock(cvy_progress_left_s(p), left);
+    int n = snprintf(head, sizeof head, "epoch %lld/%lld ", LL(r->epoch + 1), LL(r->n_epochs));
+    n += snprintf(tail, sizeof tail, "%lld/%lld  loss %.4f  lr %.3g  %.0f images/s  %s left", LL(r->step + 1),
+                  LL(r->n_steps), r->metrics.loss, r->lr, cvy_progress_rate(p), left);
+    int room = width - 1 - n - 3; /* brackets and a blank */
+    int length = room < BAR ? room : BAR;
+    if (length >= MIN_BAR) {
+        int filled = (int)((r->step + 1) * length / r->n_steps);
+        bar[0] = '[';
+        for (int i = 0; i < length; i++)
+            bar[i + 1] = i < filled ? '=' : i == filled ? '>' : ' ';
+        bar[length + 1] = ']';
+    }
+    snprintf(line, PRINTER_LINE, "%s%s%s%s", head, bar, *bar ? " " : "", tail);
+    if (width > 0 && width <= (int)strlen(line))
+        line[width - 1] = 0;
+}
+
+void printer_step(struct printer *printer, const struct cvy_step_report *r, const struct cvy_progress *p) {
     if (printer->is_terminal) {
         int64_t now = cvy_now_ns();
         if (now >= printer->next_draw_ns) {
-            draw_bar(r, p);
+            char line[PRINTER_LINE];
+            printer_bar(r, p, terminal_width(), line);
+            printf("\r\033[K%s", line);
+            fflush(stdout);
             printer->next_draw_ns = now + REDRAW_NS;
         }
     } else if ((r->step + 1) % printer->print_freq == 0) {
@@ -45,8 +69,8 @@ void printer_step(void *context, const struct cvy_step_report *r, const struct c
     }
 }
 
-void printer_epoch(void *context, const struct cvy_epoch_report *r, const struct cvy_progress *p) {
-    struct printer *printer = context;
+void printer_epoch(const struct printer *printer, const struct cvy_epoch_report *r,
+                   const struct cvy_progress *p) {
     char left[16];
     cvy_progress_clock(cvy_progress_left_s(p), left);
     printf("%sepoch %lld/%lld: training loss %.4f, top-1 %.2f %%; validation loss %.4f, top-1 %.2f %% (%lld "

@@ -1,36 +1,37 @@
 /* convoy train: trains a network, shows how it goes, writes run.json around it. */
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/printer.h"
 #include "cli/run_file.h"
 
 #include "base/thread.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
-/* ---- interruption -------------------------------------------------------------------------------------- */
-
-/* Ctrl-C and SIGTERM stop the run after the step in hand. They are blocked, in all threads, and asked for between
-   steps: so nothing is ever interrupted half-way, and no handler needs a global variable. */
-static void stop_signals(sigset_t *set) {
-    sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
+/* --resume DIR goes on as DIR's run began: its run.json gives the flags that the command line (or --config) does not
+   give, and the run is written to where it was. A checkpoint that lies alone leaves all that to the command line. */
+static cvy_status go_on(struct flag_values *values) {
+    struct options *o = values->options;
+    char *dir = NULL, *file;
+    if (!o->resume)
+        return CVY_OK;
+    if (flags_given(values, "weights"))
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--weights and --resume: a run that goes on has its weights; give one of them");
+    for (int up = 0; up < 2 && !dir; up++) { /* DIR, else DIR is its last/ or best/ */
+        CVY_TRY(cvy_pool_printf(&values->pool, &dir, "%s%s", o->resume, up ? "/.." : ""));
+        CVY_TRY(cvy_pool_printf(&values->pool, &file, "%s/run.json", dir));
+        if (access(file, R_OK) != 0)
+            dir = NULL;
+    }
+    if (dir && !o->config)
+        CVY_TRY(flags_read_config(values, file));
+    if (dir && !o->output_dir)
+        o->output_dir = dir;
+    o->weights = NULL; /* those that the run began with */
+    return CVY_OK;
 }
-
-static bool is_interrupted(void *context) {
-    (void)context;
-    sigset_t set;
-    stop_signals(&set);
-    if (sigtimedwait(&set, NULL, &(struct timespec){0}) < 0)
-        return false;
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* a second one ends us at once */
-    return true;
-}
-
-/* ---- the run --------------------------------------------------------------------------------------------- */
 
 static cvy_status make_options(struct flag_values *values, const cvy_log_sink *log,
                                struct cvy_trainer_options *out) {
@@ -39,12 +40,10 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
                                         .weights = o->weights,
                                         .resume = o->resume,
                                         .output_dir = o->output_dir,
+                                        .overwrite = o->overwrite == 1,
                                         .log_every = o->print_freq,
                                         .is_shards_fixed = o->shards > 0,
                                         .is_threads_fixed = o->threads > 0};
-    if (o->weights && o->resume)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "--weights and --resume: a run that goes on has its weights; give one of them");
     return options_task(values, CVY_TASK_TRAIN, log, &out->task);
 }
 
@@ -54,7 +53,10 @@ static void print_ready(const struct cvy_trainer *t, int64_t start_ns) {
     printf("ready in %.2f s, of which %.2f s for the first touch of %.0f MB a device\n",
            (double)(cvy_now_ns() - start_ns) * 1e-9, cvy_session_touch_s(t->task.session),
            (double)facts.arena_bytes / 1e6);
-    if (t->state.epoch > 0 || t->state.step > 0)
+    if (t->state.epoch >= t->options.schedule.n_epochs)
+        printf("%lld epochs are done already, --epochs asks for %lld: nothing is left to train\n",
+               (long long)t->state.epoch, (long long)t->options.schedule.n_epochs);
+    else if (t->state.epoch > 0 || t->state.step > 0)
         printf("going on at epoch %lld, step %lld\n", (long long)t->state.epoch + 1,
                (long long)t->state.step + 1);
     fflush(stdout);
@@ -72,21 +74,42 @@ static cvy_status finish(struct flag_values *values, struct cvy_trainer *t) {
     return CVY_OK;
 }
 
+/* The context of the trainer's calls. */
+struct view {
+    struct printer printer;
+    struct interrupt *interrupt;
+};
+
+static void show_step(void *context, const struct cvy_step_report *r, const struct cvy_progress *p) {
+    struct view *view = context;
+    printer_step(&view->printer, r, p);
+}
+
+static void show_epoch(void *context, const struct cvy_epoch_report *r, const struct cvy_progress *p) {
+    const struct view *view = context;
+    printer_epoch(&view->printer, r, p);
+}
+
+static bool is_interrupted(void *context) {
+    const struct view *view = context;
+    return view->interrupt->is_asked;
+}
+
 static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
-                        const struct cvy_trainer_options *options) {
+                        const struct cvy_trainer_options *options, struct interrupt *interrupt) {
     const struct options *o = values->options;
     int64_t start_ns = cvy_now_ns();
-    struct printer printer = {.is_terminal = isatty(STDOUT_FILENO), .print_freq = o->print_freq};
-    const struct cvy_trainer_events events = {.context = &printer,
-                                              .on_step = printer_step,
-                                              .on_epoch = printer_epoch,
-                                              .is_interrupted = is_interrupted};
+    struct view view = {
+        .printer = {.is_terminal = printer_is_terminal(STDOUT_FILENO), .print_freq = o->print_freq},
+        .interrupt = interrupt};
+    const struct cvy_trainer_events events = {
+        .context = &view, .on_step = show_step, .on_epoch = show_epoch, .is_interrupted = is_interrupted};
     CVY_TRY(cvy_trainer_open(t, options, &events));
     printer_devices(t->task.plan);
     print_ready(t, start_ns);
     CVY_TRY(run_file_write(values, t, NULL));
     cvy_status status = cvy_trainer_run(t);
-    if (status != CVY_OK && printer.is_terminal)
+    if (status != CVY_OK && view.printer.is_terminal)
         printf("\n"); /* the bar stays as it was */
     CVY_TRY(status);
     return finish(values, t);
@@ -94,17 +117,22 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
-    if (o->test_only)
-        return eval_run(values, log);
+    CVY_TRY(go_on(values));
+    struct interrupt interrupt = {.is_open = false};
+    if (o->test_only) {
+        CVY_TRY(interrupt_open(&interrupt, false, log));
+        cvy_status status = eval_run(values, log);
+        interrupt_close(&interrupt);
+        return status;
+    }
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
-    sigset_t set;
     CVY_TRY(command_no_rest(values));
     CVY_TRY(make_options(values, log, &options));
-    stop_signals(&set);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    cvy_status status = train(values, &trainer, &options);
+    CVY_TRY(interrupt_open(&interrupt, true, log));
+    cvy_status status = train(values, &trainer, &options, &interrupt);
     cvy_trainer_close(&trainer);
+    interrupt_close(&interrupt);
     return status;
 }
 
@@ -122,5 +150,6 @@ const struct command command_train = {
     .help = "train a network and judge it after every epoch",
     .groups = groups,
     .more_help = options_optimizer_help,
+    .takes_interrupts = true,
     .run = run,
 };

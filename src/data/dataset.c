@@ -111,6 +111,16 @@ cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n) {
     return CVY_OK;
 }
 
+cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
+    int64_t label;
+    CVY_TRY(dataset->format->label(dataset, i, &label));
+    if (label < 0 || label >= dataset->n_classes)
+        return CVY_FAIL(CVY_ERR_DATA, "'%s': image %lld has the label %lld, outside of 0 to %lld",
+                        dataset->spec, (long long)i, (long long)label, (long long)(dataset->n_classes - 1));
+    *out = label;
+    return CVY_OK;
+}
+
 int64_t cvy_dataset_size(const cvy_dataset *dataset) { return dataset->n; }
 
 int64_t cvy_dataset_classes(const cvy_dataset *dataset) { return dataset->n_classes; }

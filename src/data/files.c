@@ -1,6 +1,7 @@
 /* Sets of image files. Files are opened when they are read, never when the set is made. */
 #include "data/files.h"
 
+#include "base/text.h"
 #include "data/decode.h"
 
 #include <stdlib.h>
@@ -51,6 +52,15 @@ static const struct cvy_format files_format = {
     .path = cvy_file_set_path,
 };
 
+/* What messages call the set: "a.jpg", or "a.jpg and 3 more". */
+static cvy_status name_set(const char *const *paths, int64_t n, char **out) {
+    struct cvy_text name = {0};
+    cvy_text_printf(&name, "%s", paths[0]);
+    if (n > 1)
+        cvy_text_printf(&name, " and %lld more", (long long)(n - 1));
+    return cvy_text_take(&name, out);
+}
+
 cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out) {
     struct cvy_file_set *set;
     cvy_status status;
@@ -61,11 +71,7 @@ cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_datas
     set->head.is_unlabelled = true;
     set->head.split = CVY_SPLIT_VAL;
     set->head.n = n;
-    set->head.spec = strdup("files");
-    if (!set->head.spec) {
-        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for a data set");
-        goto out;
-    }
+    CVY_TRY_OUT(name_set(paths, n, &set->head.spec));
     for (int64_t i = 0; i < n; i++) {
         char *path;
         CVY_TRY_OUT(cvy_pool_strdup(&set->pool, paths[i], &path));

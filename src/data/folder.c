@@ -48,11 +48,26 @@ static cvy_status plan_split(struct cvy_pool *pool, const char *dir, cvy_split s
     return CVY_OK;
 }
 
+/* Names go into checkpoints and reports, which are JSON. */
+static cvy_status check_class_name(const char *path, const char *name) {
+    if (cvy_is_utf8(name))
+        return CVY_OK;
+    struct cvy_text text = {0};
+    char *escaped;
+    cvy_text_escape(&text, name);
+    CVY_TRY(cvy_text_take(&text, &escaped));
+    cvy_status status =
+        CVY_FAIL(CVY_ERR_DATA, "%s/%s: the name of this class folder is not UTF-8: rename it", path, escaped);
+    free(escaped);
+    return status;
+}
+
 static cvy_status set_classes(struct cvy_dataset *head, const char *path, const struct cvy_names *classes) {
     if (classes->names.n == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", path);
     CVY_TRY(CVY_ALLOC(head->class_names, classes->names.n));
     for (size_t k = 0; k < classes->names.n; k++) {
+        CVY_TRY(check_class_name(path, classes->names.data[k]));
         head->class_names[k] = strdup(classes->names.data[k]);
         if (!head->class_names[k])
             return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the names of the classes");

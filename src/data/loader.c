@@ -59,16 +59,6 @@ static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loa
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-static cvy_status read_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
-    int64_t label;
-    CVY_TRY(dataset->format->label(dataset, i, &label));
-    if (label < 0 || label >= dataset->n_classes)
-        return CVY_FAIL(CVY_ERR_DATA, "'%s': image %lld has the label %lld, outside of 0 to %lld",
-                        dataset->spec, (long long)i, (long long)label, (long long)(dataset->n_classes - 1));
-    *out = label;
-    return CVY_OK;
-}
-
 static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
     const struct cvy_dataset *dataset = loader->dataset;
     const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
@@ -77,7 +67,7 @@ static cvy_status read_position(const struct cvy_loader *loader, struct reader *
     cvy_rng_init(&rng, loader->options.seed, CVY_RNG_AUGMENT, (uint64_t)i, (uint32_t)loader->epoch);
     slot->indices[at] = i;
     if (!dataset->is_unlabelled)
-        CVY_TRY(read_label(dataset, i, &slot->labels[at]));
+        CVY_TRY(cvy_dataset_label(dataset, i, &slot->labels[at]));
     CVY_TRY(dataset->format->read(dataset, i, &reader->image));
     cvy_status status = cvy_transform_apply(&loader->transform, &rng, &reader->work, &reader->image,
                                             slot->images + (size_t)at * loader->image_bytes);

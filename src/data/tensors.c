@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "graph/safetensors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,12 @@ static cvy_status tensors_read(const struct cvy_dataset *dataset, int64_t i, str
     size_t n_bytes = (size_t)(dataset->channels * dataset->height * dataset->width) * sizeof(float);
     CVY_TRY(cvy_image_reshape(image, dataset->channels, dataset->height, dataset->width, CVY_F32, CVY_NCHW));
     memcpy(image->pixels, set_of(dataset)->images + (size_t)i * n_bytes, n_bytes);
+    const float *pixels = image->pixels;
+    for (size_t k = 0; k < n_bytes / sizeof *pixels; k++) {
+        if (!isfinite(pixels[k]))
+            return CVY_FAIL(CVY_ERR_DATA, "'%s': image %lld holds %g: every value must be finite",
+                            dataset->spec, (long long)i, (double)pixels[k]);
+    }
     return CVY_OK;
 }
 

@@ -28,15 +28,48 @@ static cvy_status find_preset(const char *name, const struct preset **out) {
     return CVY_FAIL(CVY_ERR_USAGE, "preset '%s' is unknown, say 'none' or 'cifar'", name);
 }
 
+/* Channels as they are, or one of three. */
+static cvy_status plan_channels(const struct cvy_dataset *dataset, const cvy_loader_options *options,
+                                struct cvy_transform *t) {
+    bool is_rgb = dataset->channels == 3 && dataset->dtype == CVY_U8 && dataset->order == CVY_NHWC;
+    if (dataset->channels < 1 || dataset->channels > MAX_CHANNELS)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "the images of '%s' have %lld channels, 1 to %d are supported",
+                        dataset->spec, (long long)dataset->channels, MAX_CHANNELS);
+    t->channels = options->channels ? options->channels : dataset->channels;
+    t->to_grey = t->channels == 1 && is_rgb;
+    if (t->channels != dataset->channels && !t->to_grey)
+        return CVY_FAIL(CVY_ERR_USAGE, "the network takes images of %lld channels, those of '%s' have %lld",
+                        (long long)t->channels, dataset->spec, (long long)dataset->channels);
+    return CVY_OK;
+}
+
+/* ITU-R 601, in 16-bit fractions that add up to 1 and are rounded, as in Pillow's convert("L"). */
+enum { LUMA_R = 19595, LUMA_G = 38470, LUMA_B = 7471, LUMA_ONE = 1 << 16 };
+
+static float luma(const float *rgb) {
+    return (LUMA_R * rgb[0] + LUMA_G * rgb[1] + LUMA_B * rgb[2]) / LUMA_ONE;
+}
+
+static cvy_status to_grey(const struct cvy_image *from, struct cvy_image *out) {
+    CVY_TRY(cvy_image_reshape(out, 1, from->height, from->width, CVY_U8, CVY_NHWC));
+    const uint8_t *rgb = from->pixels;
+    uint8_t *grey = out->pixels;
+    for (int64_t i = 0; i < from->height * from->width; i++, rgb += 3)
+        grey[i] = (uint8_t)((LUMA_R * rgb[0] + LUMA_G * rgb[1] + LUMA_B * rgb[2] + LUMA_ONE / 2) / LUMA_ONE);
+    return CVY_OK;
+}
+
 static cvy_status plan_normalisation(const struct cvy_dataset *dataset, const cvy_loader_options *options,
                                      struct cvy_transform *t) {
-    const float *mean = options->has_mean_std ? options->mean : dataset->mean;
-    const float *std = options->has_mean_std ? options->std : dataset->std;
+    const float grey_mean[MAX_CHANNELS] = {luma(dataset->mean)},
+                grey_std[MAX_CHANNELS] = {luma(dataset->std)};
+    const float *mean = options->has_mean_std ? options->mean : t->to_grey ? grey_mean : dataset->mean;
+    const float *std = options->has_mean_std ? options->std : t->to_grey ? grey_std : dataset->std;
     for (int c = 0; c < MAX_CHANNELS; c++) {
-        bool is_said = options->has_mean_std ? c < dataset->channels : dataset->std[0] > 0;
+        bool is_said = options->has_mean_std ? c < t->channels : dataset->std[0] > 0;
         t->mean[c] = is_said ? mean[c] : 0;
         t->std[c] = is_said ? std[c] : 1;
-        if (!isfinite(t->mean[c]) || !isfinite(t->std[c]) || (c < dataset->channels && t->std[c] <= 0))
+        if (!isfinite(t->mean[c]) || !isfinite(t->std[c]) || (c < t->channels && t->std[c] <= 0))
             return CVY_FAIL(CVY_ERR_USAGE, "mean %g, std %g of channel %d: must be finite, std above 0",
                             (double)t->mean[c], (double)t->std[c], c);
     }
@@ -79,18 +112,15 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
                               struct cvy_transform *out) {
     const struct preset *preset;
     CVY_TRY(find_preset(options->preset ? options->preset : dataset->preset, &preset));
-    if (dataset->channels < 1 || dataset->channels > MAX_CHANNELS)
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "the images of '%s' have %lld channels, 1 to %d are supported",
-                        dataset->spec, (long long)dataset->channels, MAX_CHANNELS);
     if (options->pad < -1 || options->pad > MAX_SIDE)
         return CVY_FAIL(CVY_ERR_USAGE, "padding %lld: must be between 0 and %d", (long long)options->pad,
                         MAX_SIDE);
-    struct cvy_transform t = {
-        .channels = dataset->channels, .dtype = dataset->dtype, .order = dataset->order, .pad = -1};
+    struct cvy_transform t = {.dtype = dataset->dtype, .order = dataset->order, .pad = -1};
     if (options->augment) {
         t.pad = options->pad >= 0 ? options->pad : preset->pad;
         t.flip = options->flip >= 0 ? options->flip : preset->flip;
     }
+    CVY_TRY(plan_channels(dataset, options, &t));
     CVY_TRY(plan_size(dataset, options, &t));
     CVY_TRY(plan_normalisation(dataset, options, &t));
     *out = t;
@@ -103,6 +133,7 @@ size_t cvy_transform_bytes(const struct cvy_transform *t) {
 
 void cvy_transform_work_free(struct cvy_transform_work *work) {
     cvy_resizer_free(&work->resizer);
+    cvy_image_free(&work->grey);
     cvy_image_free(&work->resized);
 }
 
@@ -176,9 +207,14 @@ static void copy_window(const struct cvy_transform *t, const struct cvy_image *i
 
 cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rng,
                                struct cvy_transform_work *work, const struct cvy_image *image, void *out) {
-    if (image->channels != t->channels || image->dtype != t->dtype || image->order != t->order)
+    int64_t channels = t->to_grey ? 3 : t->channels;
+    if (image->channels != channels || image->dtype != t->dtype || image->order != t->order)
         return CVY_FAIL(CVY_ERR_DATA, "has %lld channels, its data set has %lld", (long long)image->channels,
-                        (long long)t->channels);
+                        (long long)channels);
+    if (t->to_grey) {
+        CVY_TRY(to_grey(image, &work->grey));
+        image = &work->grey;
+    }
     int64_t shorter = image->height < image->width ? image->height : image->width;
     if (t->resize &&
         t->resize != shorter) { /* the longer side keeps the ratio, cut to an integer as in torchvision */

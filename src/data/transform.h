@@ -1,4 +1,4 @@
-/* What happens to an image between the data set and the batch: resize the shorter side, crop, flip.
+/* What happens to an image between the data set and the batch: grey, resize the shorter side, crop, flip.
    Training crops at random after zero padding and flips at random when asked to; evaluation crops the centre.
    The random choices are a function of (seed, epoch, sample index) alone. */
 #ifndef CVY_DATA_TRANSFORM_H
@@ -14,6 +14,7 @@ struct cvy_transform {
     int64_t resize; /* shorter side; 0: as it is */
     int64_t pad;    /* -1: crop the centre; else crop at random after this zero padding */
     bool flip;      /* with probability 1/2 */
+    bool to_grey;   /* from RGB, before everything else */
     float mean[4], std[4];
 };
 
@@ -25,7 +26,7 @@ size_t cvy_transform_bytes(const struct cvy_transform *transform); /* of one ima
 /* One thread's working memory; zero-initialised is ready. */
 struct cvy_transform_work {
     struct cvy_resizer resizer;
-    struct cvy_image resized;
+    struct cvy_image grey, resized;
 };
 void cvy_transform_work_free(struct cvy_transform_work *work);
 

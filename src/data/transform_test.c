@@ -167,6 +167,33 @@ static void sizes_that_vary_are_resized_to_the_crop(void **state) {
     cvy_image_free(&image);
 }
 
+/* Against Pillow's convert("L") of the same colours. */
+static void grey_is_the_luma(void **state) {
+    static const uint8_t rgb[] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 20, 30, 255, 255, 255, 77, 77, 77},
+                         grey[] = {76, 150, 29, 18, 255, 77};
+    (void)state;
+    struct cvy_dataset colours = bytes_set;
+    cvy_loader_options options;
+    struct cvy_image image = {0};
+    uint8_t out[6];
+    colours.height = 2;
+    colours.width = 3;
+    for (int c = 0; c < 3; c++) {
+        colours.mean[c] = 0.5f;
+        colours.std[c] = 0.25f;
+    }
+    cvy_loader_defaults(&options);
+    options.channels = 1;
+    struct cvy_transform t = plan(&colours, &options);
+    assert_int_equal(cvy_transform_bytes(&t), sizeof out);
+    assert_true(t.mean[0] == 0.5f && t.std[0] == 0.25f);
+    assert_int_equal(cvy_image_reshape(&image, 3, 2, 3, CVY_U8, CVY_NHWC), CVY_OK);
+    memcpy(image.pixels, rgb, sizeof rgb);
+    apply(&t, &image, 0, 0, out);
+    assert_memory_equal(out, grey, sizeof grey);
+    cvy_image_free(&image);
+}
+
 static void expect_refused(const struct cvy_dataset *dataset, const cvy_loader_options *options,
                            const char *part) {
     struct cvy_transform t;
@@ -193,12 +220,15 @@ static void refuses_what_does_not_fit(void **state) {
     expect_refused(&bytes_set, &bad, "must be between");
     bad = good, bad.pad = -2;
     expect_refused(&bytes_set, &bad, "padding -2");
+    bad = good, bad.channels = 4;
+    expect_refused(&bytes_set, &bad, "takes images of 4 channels");
     bad = good, bad.has_mean_std = true; /* std 0 */
     expect_refused(&bytes_set, &bad, "std above 0");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grey_is_the_luma),
         cmocka_unit_test(evaluation_crops_the_centre),
         cmocka_unit_test(training_crops_and_flips_at_random),
         cmocka_unit_test(floats_by_planes_move_alike),

@@ -3,6 +3,7 @@
    version. Numbers are written so that they read back exactly. */
 #include "engine/card.h"
 
+#include "base/text.h"
 #include "data/data.h"
 #include "graph/safetensors.h"
 
@@ -86,9 +87,11 @@ static cvy_status add_names(struct tags *tags, const struct cvy_card *card) {
     json_t *list = json_array();
     bool failed = !list;
     for (int64_t k = 0; k < card->n_names && !failed; k++) {
-        /* a folder's name may be no UTF-8, and JSON is: then its number stands for it */
-        json_t *name = json_string(card->names[k]);
-        failed = json_array_append_new(list, name ? name : json_sprintf("%lld", LL(k))) != 0;
+        if (!cvy_is_utf8(card->names[k])) {
+            json_decref(list);
+            return CVY_FAIL(CVY_ERR_DATA, "the name of class %lld is not UTF-8", LL(k));
+        }
+        failed = json_array_append_new(list, json_string(card->names[k])) != 0;
     }
     char *text = failed ? NULL : json_dumps(list, JSON_COMPACT);
     json_decref(list);
@@ -280,6 +283,8 @@ void cvy_card_complete(const struct cvy_card *card, struct cvy_task_options *opt
         memcpy(loader->mean, card->mean, sizeof loader->mean);
         memcpy(loader->std, card->std, sizeof loader->std);
     }
+    if (!loader->channels)
+        loader->channels = card->input[0];
     if (!options->input[0] && !loader->crop[0] && !loader->resize) {
         memcpy(options->input, card->input, sizeof options->input);
         loader->resize = card->resize;

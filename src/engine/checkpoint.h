@@ -13,6 +13,10 @@ struct cvy_train_state {
     int64_t n_updates;   /* done so far */
     int64_t batch_size;  /* that `step` counts in */
     uint64_t seed;
+    bool shuffle;
+    int64_t n_images;      /* of the training set */
+    char data[4200];       /* its spec: room for the longest path */
+    char preparation[256]; /* of its images, as text */
     char optimizer[32];
     struct cvy_tally train; /* of the steps of this epoch that are done */
     double train_s;         /* and their time */
@@ -27,6 +31,9 @@ cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *s
 /* Clears up behind a run that was killed while it wrote DIR/NAME: removes the half-written one, and puts a whole
    one that had been moved aside back in its place. Local. */
 void cvy_checkpoint_tidy(const char *dir, const char *name);
+
+/* Removes DIR/NAME: its own files, then the folder if nothing else is in it. Local. */
+void cvy_checkpoint_remove(const char *dir, const char *name);
 
 /* The folder that holds a checkpoint's FILE: PATH itself, else PATH/NAME. CVY_ERR_DATA says what was looked for.
    The caller frees *out. Local. */

@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 static const char whole[] =
-    "{\"epoch\": 3, \"step\": 2, \"updates\": 47, \"batch_size\": 64, \"seed\": 9, \"optimizer\": "
-    "\"sgd\", \"train_images\": 128, \"train_top1_count\": 5, \"train_top5_count\": 50, "
+    "{\"epoch\": 3, \"step\": 2, \"updates\": 47, \"batch_size\": 64, \"seed\": 9, \"shuffle\": true, "
+    "\"data_images\": 1437, \"data\": \"digits\", \"preparation\": \"pad=1\", \"optimizer\": \"sgd\", "
+    "\"train_images\": 128, \"train_top1_count\": 5, \"train_top5_count\": 50, "
     "\"train_loss_sum\": 0.1, \"train_s\": 2.5, \"best_epoch\": 1, \"best_top1_count\": 300}";
 
 static int enter_folder(void **state) {
@@ -101,6 +102,9 @@ static void state_is_read(void **state) {
     assert_int_equal(cvy_checkpoint_state(".", &s), CVY_OK);
     assert_true(s.epoch == 3 && s.step == 2 && s.n_updates == 47 && s.batch_size == 64 && s.seed == 9);
     assert_string_equal(s.optimizer, "sgd");
+    assert_string_equal(s.data, "digits");
+    assert_string_equal(s.preparation, "pad=1");
+    assert_true(s.shuffle && s.n_images == 1437);
     assert_true(s.train.n == 128 && s.train.top1 == 5 && s.train.top5 == 50 && s.train.loss_sum == 0.1);
     assert_true(s.train_s == 2.5 && s.best_epoch == 1 && s.best_top1 == 300);
 }

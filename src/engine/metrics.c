@@ -24,11 +24,11 @@ double cvy_tally_top1(const struct cvy_tally *tally) { return per_image(100.0 * 
 double cvy_tally_top5(const struct cvy_tally *tally) { return per_image(100.0 * (double)tally->top5, tally); }
 double cvy_tally_loss(const struct cvy_tally *tally) { return per_image(tally->loss_sum, tally); }
 
-cvy_status cvy_metrics_open(const char *path, struct cvy_metrics_file **out) {
+cvy_status cvy_metrics_open(const char *path, bool is_new, struct cvy_metrics_file **out) {
     struct cvy_metrics_file *file;
     CVY_TRY(CVY_ALLOC(file, 1));
     file->path = strdup(path);
-    file->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    file->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (is_new ? O_TRUNC : 0), 0666);
     if (!file->path || file->fd < 0) {
         cvy_status status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
         cvy_metrics_close(file);

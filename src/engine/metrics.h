@@ -36,8 +36,8 @@ double cvy_tally_loss(const struct cvy_tally *tally);
 
 struct cvy_metrics_file;
 
-/* Opens for appending (a resumed run goes on in the same file). Local. */
-cvy_status cvy_metrics_open(const char *path, struct cvy_metrics_file **out);
+/* Opens for appending (a resumed run goes on in the same file), or empties the file first. Local. */
+cvy_status cvy_metrics_open(const char *path, bool is_new, struct cvy_metrics_file **out);
 cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step_report *report);
 cvy_status cvy_metrics_epoch(struct cvy_metrics_file *file, const struct cvy_epoch_report *report);
 void cvy_metrics_close(struct cvy_metrics_file *file); /* NULL: nothing */

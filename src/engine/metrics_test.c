@@ -65,7 +65,7 @@ static void step_and_epoch_lines(void **state) {
                                      .val = {.n = 360, .top1 = 351, .top5 = 360, .loss_sum = 36},
                                      .train_s = 2};
     for (int i = 0; i < 2; i++) { /* opened twice: appends */
-        assert_int_equal(cvy_metrics_open(*state, &file), CVY_OK);
+        assert_int_equal(cvy_metrics_open(*state, false, &file), CVY_OK);
         assert_int_equal(i ? cvy_metrics_epoch(file, &epoch) : cvy_metrics_step(file, &step), CVY_OK);
         cvy_metrics_close(file);
     }
@@ -86,7 +86,7 @@ static void not_a_number_is_null(void **state) {
     struct cvy_metrics_file *file;
     struct cvy_step_report bad = step;
     bad.metrics.loss = NAN;
-    assert_int_equal(cvy_metrics_open(*state, &file), CVY_OK);
+    assert_int_equal(cvy_metrics_open(*state, false, &file), CVY_OK);
     assert_int_equal(cvy_metrics_step(file, &bad), CVY_OK);
     cvy_metrics_close(file);
     json_t *object = line(*state, 0);
@@ -99,7 +99,7 @@ static void full_disk_is_an_error(void **state) {
     struct cvy_metrics_file *file;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_int_equal(cvy_metrics_open("/dev/full", &file), CVY_OK);
+    assert_int_equal(cvy_metrics_open("/dev/full", false, &file), CVY_OK);
     assert_int_equal(cvy_metrics_step(file, &step), CVY_ERR_IO);
     assert_non_null(strstr(cvy_error(), "/dev/full"));
     cvy_metrics_close(file);
@@ -108,7 +108,7 @@ static void full_disk_is_an_error(void **state) {
 static void unwritable_is_an_error(void **state) {
     (void)state;
     struct cvy_metrics_file *file;
-    assert_int_equal(cvy_metrics_open("/proc/no/such/metrics.jsonl", &file), CVY_ERR_IO);
+    assert_int_equal(cvy_metrics_open("/proc/no/such/metrics.jsonl", false, &file), CVY_ERR_IO);
     assert_non_null(strstr(cvy_error(), "/proc/no/such/metrics.jsonl"));
 }
 

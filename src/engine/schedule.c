@@ -78,6 +78,9 @@ static cvy_status check_kind(const struct cvy_lr_schedule *s) {
     if (kind->has_own_warmup && s->warmup_epochs > 0)
         return CVY_FAIL(CVY_ERR_USAGE, "--lr-warmup-epochs %g: %s warms up by itself; leave the flag out",
                         s->warmup_epochs, kind->name);
+    if (s->warmup_epochs > (double)s->n_epochs)
+        return CVY_FAIL(CVY_ERR_USAGE, "--lr-warmup-epochs %g: more than the %lld of --epochs",
+                        s->warmup_epochs, (long long)s->n_epochs);
     if (strcmp(s->warmup_method, "linear") != 0 && strcmp(s->warmup_method, "constant") != 0)
         return CVY_FAIL(CVY_ERR_USAGE, "--lr-warmup-method %s: must be linear or constant", s->warmup_method);
     return CVY_OK;

@@ -37,6 +37,15 @@ static cvy_status open_data(struct cvy_task *task) {
     return cvy_dataset_open(o->data, CVY_SPLIT_VAL, &o->plan.log, &task->val);
 }
 
+static cvy_status check_mean_std(const struct cvy_task_options *o, int64_t channels) {
+    if (o->n_mean_std && o->n_mean_std != channels)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--mean and --std have %d numbers, images have %lld channels: give one for each, or "
+                        "one for all",
+                        o->n_mean_std, LL(channels));
+    return CVY_OK;
+}
+
 /* The shape of images: as asked for, else the data's, else the model's. Where the data's own differs, or varies,
    they are resized and cropped to it. */
 static cvy_status settle_input(struct cvy_task *task) {
@@ -51,9 +60,9 @@ static cvy_status settle_input(struct cvy_task *task) {
     memcpy(o->input, want, sizeof want);
     if (!data)
         return CVY_OK;
-    if (is_asked && want[0] != data->channels)
-        return CVY_FAIL(CVY_ERR_USAGE, "the network takes images of %lld channels, those of '%s' have %lld",
-                        LL(want[0]), data->spec, LL(data->channels));
+    if (is_asked)
+        l->channels = want[0];
+    CVY_TRY(check_mean_std(o, l->channels ? l->channels : data->channels));
     bool is_varied = data->height == 0 || data->width == 0;
     bool is_other = data->height != want[1] || data->width != want[2];
     if (is_asked ? is_other : is_varied && !l->resize) {

@@ -1,6 +1,7 @@
 /* See trainer.h. */
 #include "engine/trainer.h"
 
+#include "base/text.h"
 #include "base/thread.h"
 #include "data/data.h"
 #include "engine/evaluation.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LL(x) ((long long)(x))
 
@@ -30,71 +32,23 @@ cvy_status cvy_task_load_weights(struct cvy_task *task, const char *path) {
     return status;
 }
 
-/* What fixes the bits comes from the checkpoint, never from the devices at hand. */
-static cvy_status adopt_bits(struct cvy_trainer *t) {
+/* The folder is looked at before anything else when it is there, but only made once data and plan are good. */
+static cvy_status open_folder(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
-    const struct cvy_card *card = &t->resume_card;
-    cvy_plan_options *plan = &t->options.task.plan;
-    if (!card->model)
-        return CVY_FAIL(CVY_ERR_DATA,
-                        "%s/model.safetensors says nothing about itself: it cannot be resumed, only "
-                        "be the --weights of a new run",
-                        t->resume_folder);
-    if (o->is_shards_fixed && plan->shards != card->shards)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "--shards %lld: the checkpoint %s was trained with S=%lld; leave the flag out",
-                        LL(plan->shards), t->resume_folder, LL(card->shards));
-    if (o->is_threads_fixed && plan->threads_per_device != card->threads)
-        return CVY_FAIL(
-            CVY_ERR_USAGE,
-            "--threads-per-device %d: the checkpoint %s was trained with T=%lld; leave the flag out",
-            plan->threads_per_device, t->resume_folder, LL(card->threads));
-    plan->shards = card->shards;
-    plan->threads_per_device = (int)card->threads;
-    plan->conv_algo = card->conv_algo;
-    return CVY_OK;
+    const struct cvy_run_folder_options options = {
+        .dir = o->output_dir, .resume = o->resume, .overwrite = o->overwrite, .log = &o->task.plan.log};
+    return cvy_run_folder_open(&t->folder, &options);
 }
 
-static cvy_status read_resume(struct cvy_trainer *t) {
-    CVY_TRY(cvy_checkpoint_find(t->options.resume, "last", "state.json", &t->resume_folder));
-    CVY_TRY(cvy_checkpoint_state(t->resume_folder, &t->state));
-    char *weights;
-    CVY_TRY(cvy_weights_find(t->resume_folder, &weights));
-    cvy_status status = cvy_card_read(weights, &t->resume_card);
-    free(weights);
-    CVY_TRY(status);
-    return adopt_bits(t);
-}
-
-static cvy_status check_resume(const struct cvy_trainer *t) {
-    const struct cvy_train_state *s = &t->state;
-    const struct cvy_task_options *o = &t->options.task;
-    CVY_TRY(cvy_card_check(&t->resume_card, &t->task, t->resume_folder));
-    if (strcmp(s->optimizer, o->plan.optimizer) != 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "--opt %s: the checkpoint %s was trained with %s", o->plan.optimizer,
-                        t->resume_folder, s->optimizer);
-    bool is_other_order = s->batch_size != o->loader.batch_size || s->seed != o->loader.seed;
-    if (s->step > 0 && is_other_order)
-        return CVY_FAIL(
-            CVY_ERR_USAGE,
-            "the checkpoint %s stands in the middle of an epoch: go on with --batch-size %lld --seed %llu",
-            t->resume_folder, LL(s->batch_size), (unsigned long long)s->seed);
-    if (s->step >= t->n_steps)
-        return CVY_FAIL(CVY_ERR_DATA, "the checkpoint %s stands at step %lld of an epoch that has %lld here",
-                        t->resume_folder, LL(s->step), LL(t->n_steps));
-    return CVY_OK;
-}
-
-static cvy_status open_output(struct cvy_trainer *t) {
-    const char *dir = t->options.output_dir;
-    if (!dir)
+/* After everything that can still refuse the run: a run that is overwritten loses its metrics here. */
+static cvy_status open_metrics(struct cvy_trainer *t) {
+    if (!t->options.output_dir)
         return CVY_OK;
-    CVY_TRY(cvy_make_folder(dir));
     struct cvy_text path = {0};
-    cvy_text_printf(&path, "%s/metrics.jsonl", dir);
+    cvy_text_printf(&path, "%s/metrics.jsonl", t->options.output_dir);
     char *text;
     CVY_TRY(cvy_text_take(&path, &text));
-    cvy_status status = cvy_metrics_open(text, &t->metrics);
+    cvy_status status = cvy_metrics_open(text, t->folder.has_old_run, &t->metrics);
     free(text);
     return status;
 }
@@ -102,19 +56,18 @@ static cvy_status open_output(struct cvy_trainer *t) {
 /* The session's weights, and the state of a training that begins or goes on. */
 static cvy_status start(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
-    if (t->resume_folder)
-        CVY_TRY(check_resume(t));
+    if (o->resume)
+        CVY_TRY(cvy_resume_check(&t->resume, &t->task, t->n_steps));
     CVY_TRY(cvy_task_start(&t->task));
-    if (t->resume_folder) {
-        CVY_TRY(cvy_checkpoint_load(t->resume_folder, t->task.session, &t->state));
+    if (o->resume) {
+        t->state = t->resume.state;
+        CVY_TRY(cvy_checkpoint_load(t->resume.folder, t->task.session, &t->state));
     } else {
         t->state = (struct cvy_train_state){.best_epoch = -1};
-        snprintf(t->state.optimizer, sizeof t->state.optimizer, "%s", o->task.plan.optimizer);
         if (o->weights)
             CVY_TRY(cvy_task_load_weights(&t->task, o->weights));
     }
-    t->state.batch_size = o->task.loader.batch_size;
-    t->state.seed = o->task.loader.seed;
+    CVY_TRY(cvy_resume_describe(&t->task, &t->state));
     int64_t n = t->task.train->n;
     t->progress.n_total = o->schedule.n_epochs * n;
     t->progress.n_done = t->state.epoch * n + t->state.train.n;
@@ -127,26 +80,29 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
     t->events = *events;
     t->options.schedule.updates_per_epoch = 1; /* until the data are known */
     CVY_TRY(cvy_lr_check(&t->options.schedule));
-    if (options->output_dir) {
-        cvy_checkpoint_tidy(options->output_dir, "last");
-        cvy_checkpoint_tidy(options->output_dir, "best");
+    if (options->output_dir && access(options->output_dir, F_OK) == 0)
+        CVY_TRY(open_folder(t));
+    if (options->resume) {
+        CVY_TRY(cvy_resume_read(options->resume, &t->resume));
+        CVY_TRY(cvy_resume_adopt(&t->resume, options->is_shards_fixed, options->is_threads_fixed,
+                                 &t->options.task.plan));
     }
-    if (options->resume)
-        CVY_TRY(read_resume(t));
     CVY_TRY(cvy_task_open(&t->task, &t->options.task, NULL));
     t->n_steps = (t->task.train->n + options->task.loader.batch_size - 1) / options->task.loader.batch_size;
     t->options.schedule.updates_per_epoch = t->n_steps;
-    CVY_TRY(open_output(t));
+    if (options->output_dir)
+        CVY_TRY(open_folder(t));
     CVY_TRY(start(t));
-    return cvy_card_make(&t->task, &t->card);
+    CVY_TRY(cvy_card_make(&t->task, &t->card));
+    return open_metrics(t);
 }
 
 void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_metrics_close(t->metrics);
     cvy_card_free(&t->card);
     cvy_task_free(&t->task);
-    cvy_card_free(&t->resume_card);
-    free(t->resume_folder);
+    cvy_resume_free(&t->resume);
+    cvy_run_folder_close(&t->folder);
     *t = (struct cvy_trainer){0};
 }
 
@@ -154,7 +110,11 @@ void cvy_trainer_close(struct cvy_trainer *t) {
 
 static cvy_status checkpoint(struct cvy_trainer *t, const char *name) {
     const char *dir = t->options.output_dir;
-    return dir ? cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state) : CVY_OK;
+    if (!dir)
+        return CVY_OK;
+    CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state));
+    cvy_run_folder_drop_old(&t->folder);
+    return CVY_OK;
 }
 
 static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metrics *metrics, double seconds) {
@@ -172,15 +132,35 @@ static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metric
     return t->metrics && is_due ? cvy_metrics_step(t->metrics, &report) : CVY_OK;
 }
 
+/* As a shell reads it: 'it'\''s here'. */
+static void add_quoted(struct cvy_text *out, const char *word) {
+    cvy_text_append(out, "'", 1);
+    for (; *word; word++) {
+        if (*word == '\'')
+            cvy_text_printf(out, "'\\''");
+        else
+            cvy_text_append(out, word, 1);
+    }
+    cvy_text_append(out, "'", 1);
+}
+
 static cvy_status interrupt(struct cvy_trainer *t) {
-    CVY_TRY(checkpoint(t, "last"));
     const char *dir = t->options.output_dir;
-    return CVY_FAIL(CVY_INTERRUPTED, "interrupted in epoch %lld after step %lld of %lld; %s%s",
-                    LL(t->state.epoch + 1), LL(t->state.step), LL(t->n_steps),
-                    dir ? "go on with --resume "
-                        : "nothing was saved, for want of "
-                          "--output-dir",
-                    dir ? dir : "");
+    struct cvy_text next = {0};
+    CVY_TRY(checkpoint(t, "last"));
+    if (!dir)
+        cvy_text_printf(&next, "nothing was saved, for want of --output-dir");
+    else
+        cvy_text_printf(&next, "go on with: convoy train --resume ");
+    if (dir && dir[strcspn(dir, " \t\n'\"\\$`!*?[](){}<>|&;#~")])
+        add_quoted(&next, dir);
+    else if (dir)
+        cvy_text_append(&next, dir, strlen(dir));
+    cvy_status status =
+        CVY_FAIL(CVY_INTERRUPTED, "interrupted in epoch %lld after step %lld of %lld; %s",
+                 LL(t->state.epoch + 1), LL(t->state.step), LL(t->n_steps), next.data ? next.data : "");
+    cvy_text_free(&next);
+    return status;
 }
 
 /* Counts one more step; the counts are whole before anything can stop the run. */

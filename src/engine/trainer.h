@@ -7,9 +7,10 @@
 #ifndef CVY_ENGINE_TRAINER_H
 #define CVY_ENGINE_TRAINER_H
 
-#include "engine/checkpoint.h"
 #include "engine/metrics.h"
 #include "engine/progress.h"
+#include "engine/resume.h"
+#include "engine/run_folder.h"
 #include "engine/schedule.h"
 
 struct cvy_trainer_options {
@@ -18,6 +19,7 @@ struct cvy_trainer_options {
     const char *weights;                    /* to start from; NULL: drawn from the seed */
     const char *resume;                     /* a checkpoint to go on from; NULL: none */
     const char *output_dir;                 /* NULL: nothing is written */
+    bool overwrite;                         /* a run that lies in output_dir may be replaced */
     int64_t log_every;                      /* steps between two step lines of metrics.jsonl, at least 1 */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
@@ -42,15 +44,15 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_train_state state;
     struct cvy_progress progress;
     struct cvy_metrics_file *metrics;
-    char *resume_folder;
-    struct cvy_card resume_card;
+    struct cvy_resume resume;
+    struct cvy_run_folder folder;
     int64_t n_steps;      /* of an epoch */
     struct cvy_tally val; /* of the newest evaluation */
     bool is_evaluated;    /* `val` belongs to the present weights */
 };
 
 /* Opens data, plan and session; loads weights or the checkpoint. Refuses a checkpoint of another model, of other
-   classes or of another optimiser, and S or T that differ from it. `trainer` is zero-initialised; release it with
+   classes or of another optimiser, and S or T that differ from it, and an output folder with another run in it. `trainer` is zero-initialised; release it with
    cvy_trainer_close also on failure. Texts of the options must outlive it. Collective. */
 cvy_status cvy_trainer_open(struct cvy_trainer *trainer, const struct cvy_trainer_options *options,
                             const struct cvy_trainer_events *events);

@@ -2,15 +2,14 @@
    cover what follows the header exactly once; their number fits type and shape wherever the type is known. */
 #include "graph/safetensors.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100000000 };
@@ -233,18 +232,14 @@ cvy_status cvy_safetensors_open_memory(const void *bytes, size_t n_bytes, const 
 
 cvy_status cvy_safetensors_open(const char *path, struct cvy_safetensors **out) {
     cvy_status status;
-    struct stat info;
     void *map = MAP_FAILED;
-    size_t n_map = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return CVY_FAIL(errno == ENOENT ? CVY_ERR_DATA : CVY_ERR_IO, "%s: cannot be opened: %s", path,
-                        strerror(errno));
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: is empty or not a file", path);
+    size_t n_map;
+    int fd;
+    CVY_TRY(cvy_open_file(path, &fd, &n_map));
+    if (n_map == 0) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: is empty", path);
         goto out;
     }
-    n_map = (size_t)info.st_size;
     map = mmap(NULL, n_map, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
         status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be mapped: %s", path, strerror(errno));

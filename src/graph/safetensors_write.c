@@ -2,6 +2,7 @@
    leaves a whole file or none. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "graph/safetensors.h"
 
 #include <jansson.h>
@@ -29,8 +30,10 @@ static cvy_status add_metadata(json_t *header, const struct cvy_safetensors_pair
     if (json_object_set_new(header, "__metadata__", object) != 0)
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the metadata");
     for (size_t i = 0; i < n; i++) {
-        if (json_object_set_new(object, metadata[i].key, json_string(metadata[i].value)) != 0)
+        if (!cvy_is_utf8(metadata[i].key) || !cvy_is_utf8(metadata[i].value))
             return CVY_FAIL(CVY_ERR_USAGE, "the metadata '%s' is not UTF-8", metadata[i].key);
+        if (json_object_set_new(object, metadata[i].key, json_string(metadata[i].value)) != 0)
+            return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the metadata");
     }
     return CVY_OK;
 }
@@ -40,13 +43,15 @@ static cvy_status add_tensor(json_t *header, const struct cvy_safetensor *tensor
     uint64_t begin = *offset, end = begin + cvy_desc_bytes(&tensor->desc);
     if (strcmp(tensor->name, "__metadata__") == 0 || json_object_get(header, tensor->name))
         return CVY_FAIL(CVY_ERR_USAGE, "the name '%s' is taken", tensor->name);
+    if (!cvy_is_utf8(tensor->name))
+        return CVY_FAIL(CVY_ERR_USAGE, "the name '%s' is not UTF-8", tensor->name);
     json_t *shape = json_array();
     for (int i = 0; i < tensor->desc.shape.n; i++)
         json_array_append_new(shape, json_integer(tensor->desc.shape.dim[i]));
     json_t *line = json_pack("{s:s, s:o, s:[I, I]}", "dtype", cvy_safetensors_dtype(tensor->desc.dtype),
                              "shape", shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
     if (json_object_set_new(header, tensor->name, line) != 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "the name '%s' is not UTF-8", tensor->name);
+        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the header");
     *offset = end;
     return CVY_OK;
 }

@@ -1,9 +1,11 @@
 /* accuracy: for each image, how many classes score above its label. Rank 0 is a top-1 hit, below 5 a top-5
-   hit. Of equal scores the lower class counts as above. NaN is above everything, and a label outside
-   0 … K - 1 has rank K, so that a broken model never looks right. */
+   hit. Of equal scores the lower class counts as above. A label outside 0 … K - 1, and a row with a NaN, has a
+   rank behind all classes, max(K, 5), so that a broken model never looks right. */
 #include "ops/cases.h"
 #include "ops/cross_entropy.h"
 #include "ops/infer.h"
+
+#include <math.h>
 
 enum { LOGITS, LABELS };
 
@@ -18,11 +20,12 @@ static cvy_status infer(struct cvy_infer *call) {
 
 static int64_t rank_of(const double *scores, int64_t n, double label) {
     if (!(label >= 0 && label < (double)n))
-        return n;
+        return CVY_ACCURACY_WRONG(n);
     int64_t rank = 0, own = (int64_t)label;
     for (int64_t k = 0; k < n; k++) {
-        bool is_below = scores[k] < scores[own] || (scores[k] == scores[own] && k > own); /* NaN never is */
-        rank += k != own && !is_below;
+        if (isnan(scores[k]))
+            return CVY_ACCURACY_WRONG(n);
+        rank += scores[k] > scores[own] || (scores[k] == scores[own] && k < own);
     }
     return rank;
 }

@@ -9,4 +9,7 @@ struct cvy_cross_entropy_attrs {
 enum { CVY_CROSS_ENTROPY_LOSS, CVY_CROSS_ENTROPY_LOSSES, CVY_CROSS_ENTROPY_PROBABILITIES };
 enum { CVY_ACCURACY_RANKS, CVY_ACCURACY_HITS };
 
+/* accuracy's rank where none is right: behind all K classes, and no top-5 hit however few they are. */
+#define CVY_ACCURACY_WRONG(n_classes) ((n_classes) < 5 ? 5 : (n_classes))
+
 #endif

@@ -131,15 +131,18 @@ static void wrong_calls_are_refused(void **state) {
 static void nan_and_bad_labels_are_not_hidden(void **state) {
     (void)state;
     const struct cvy_desc in[] = {
-        {CVY_F32, CVY_SHAPE(2, 3)}, {CVY_I64, CVY_SHAPE(2)}, {CVY_F32, CVY_SHAPE(1)}};
-    const double logits[] = {NAN, NAN, NAN, 1, 2, 3}, labels[] = {0, 3}, divisor = 2;
+        {CVY_F32, CVY_SHAPE(3, 3)}, {CVY_I64, CVY_SHAPE(3)}, {CVY_F32, CVY_SHAPE(1)}};
+    const double logits[] = {NAN, NAN, NAN, 1, 2, 3, 9, NAN, 3}, labels[] = {0, 3, 0}, divisor = 3;
     struct op_subject s;
     op_subject_open(&s, cvy_op_find("accuracy"), NULL, in, 2);
     memcpy(interpret_value(&s.in, 0), logits, sizeof logits);
     memcpy(interpret_value(&s.in, 1), labels, sizeof labels);
     interpret_all(&s.in);
     const double *ranks = s.in.values[op_subject_node(&s)->out[0]];
-    assert_true(ranks[0] == 2 && ranks[1] == 3);
+    const double *hits = s.in.values[op_subject_node(&s)->out[1]];
+    for (int i = 0; i < 3; i++)
+        assert_true(ranks[i] == 5); /* three classes, and yet no hit among the best five */
+    assert_true(hits[0] == 0 && hits[1] == 0);
     op_subject_close(&s);
 
     op_subject_open(&s, cvy_op_find("cross_entropy"), NULL, in, 3);
@@ -148,7 +151,7 @@ static void nan_and_bad_labels_are_not_hidden(void **state) {
     *interpret_value(&s.in, 2) = divisor;
     interpret_all(&s.in);
     const double *losses = s.in.values[op_subject_node(&s)->out[1]];
-    assert_true(isnan(losses[0]) && isnan(losses[1]));
+    assert_true(isnan(losses[0]) && isnan(losses[1]) && isnan(losses[2]));
     op_subject_close(&s);
 }
 

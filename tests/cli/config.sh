@@ -21,6 +21,12 @@ for key in epoch lr train_loss train_top1 val_loss val_top1 val_top5 val_images 
 done
 same "$(grep -c '"val_images":360' first/metrics.jsonl)" 2 "each of the 360 images counts once"
 
+# eval takes what it knows from the run's flags; names that no command knows are slips
+ok eval --config first/run.json --weights first/last
+has out "of 360 images"
+echo '{"flags": {"lr": 0.1, "epoch": 3}}' >bad.json
+fails 2 "bad.json: unknown flag epoch" eval --config bad.json --weights first/last
+
 echo '{"flags": {"modle": "lenet5"}}' >bad.json
 fails 2 "bad.json: unknown flag modle; did you mean --model?" train --config bad.json
 echo '{"flags": ' >bad.json

@@ -11,7 +11,6 @@ ok eval --weights run/last/model.safetensors --data digits --devices cpu:0-1 --j
 has out '"images": 360'
 ok train $quick --test-only --weights run/last
 has out "top-1 $top1"
-fails 2 "have 3" predict --weights run "$images"/*.png
 
 # images in colour of any size, classes by name
 mkdir -p set/train/cat set/train/dog set/val/cat set/val/dog

@@ -7,6 +7,7 @@ ok $train --epochs 6 --output-dir whole
 want=$(hash_of_out) || exit 1
 
 # the schedule knows of 6 epochs from the beginning, so the first part is a run that is killed in the third
+rm -f out err
 "$CONVOY" $train --epochs 6 --output-dir part >out 2>err &
 pid=$!
 i=0
@@ -27,6 +28,7 @@ cmp whole/last/model.safetensors part/last/model.safetensors || die "the files d
 no_leftovers part
 
 # Ctrl-C: exit code 130, after a checkpoint in the middle of the epoch
+rm -f out err
 "$CONVOY" $train --epochs 6 --print-freq 1 --output-dir stopped >out 2>err &
 pid=$!
 i=0
@@ -39,12 +41,44 @@ kill -INT $pid
 wait $pid
 same $? 130 "exit code after Ctrl-C"
 has err "convoy: stopped: interrupted in epoch"
-ok $train --epochs 6 --resume stopped --output-dir stopped
+
+# the command that it prints is all that it takes, and it goes on in the same folder
+command=$(sed -n 's/^convoy: stopped: .* go on with: //p' err)
+same "$command" "convoy train --resume stopped" "the printed command"
+(convoy() { "$CONVOY" "$@"; }; eval "$command") >out 2>err || { cat out err; die "$command"; }
 same "$(hash_of_out)" "$want" "interrupted and resumed"
+cmp whole/last/model.safetensors stopped/last/model.safetensors || die "the files differ"
+has stopped/run.json "\"weights_xxh3\": \"$want\""
+! grep -q "warning" err || { cat err; die "a warning, though nothing changed"; }
 
 # a finished run has nothing left to do, and says what it reached
 ok $train --epochs 6 --resume whole
 same "$(hash_of_out)" "$want" "a finished run, resumed"
+has out "6 epochs are done already, --epochs asks for 6: nothing is left to train"
+
+# in the middle of an epoch nothing goes on that changes its order or size; any other change is named
+long="--data synthetic:1x8x8,classes=10,images=20000 --model lenet5 --devices cpu:0 --threads-per-device 1
+    --batch-size 8 --epochs 1"
+rm -f out err
+"$CONVOY" train $long --print-freq 1 --output-dir changed >out 2>err &
+pid=$!
+i=0
+until grep -q "epoch 1/1, step 3/" out; do
+    i=$((i + 1))
+    [ $i -lt 600 ] || die "no step after a minute"
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid
+same $? 130 "exit code after Ctrl-C"
+fails 2 "with --batch-size 64 (was 8)" train --resume changed --batch-size 64
+fails 2 "with --seed 5 (was 0)" train --resume changed --seed 5
+fails 2 "with order --no-shuffle (was --shuffle)" train --resume changed/last --no-shuffle
+fails 2 "with training images 1437 (was 20000)" train --resume changed --data digits
+ok train --resume changed --pad 2 --print-freq 1000
+has err "convoy: warning: this run goes on otherwise than it began: images 1x8x8 resize=0 pad=2"
+ok train --resume changed --epochs 2 --batch-size 64 --print-freq 1000
+has err "convoy: warning: this run goes on otherwise than it began: --batch-size 64 (was 8)"
 
 fails 2 "--shards 3: the checkpoint" $train --epochs 7 --resume whole --shards 3
 fails 2 "--threads-per-device 2: the checkpoint" $train --epochs 7 --resume whole --threads-per-device 2

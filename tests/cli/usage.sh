@@ -29,7 +29,12 @@ fails 2 "--lr-warmup-epochs" train $quick --lr-scheduler onecycle --lr-warmup-ep
 fails 2 "'digits': no such argument" train digits
 fails 2 "nothing to predict" predict --weights run
 fails 2 "both are needed" predict --weights run --input X.safetensors
-fails 2 "go not together" predict --weights run --input X.safetensors image.jpg
+fails 2 "image files do not go together with --input" predict --weights run --input X.safetensors image.jpg
+fails 2 "image files do not go together with --output" predict --weights run --output Y.safetensors image.jpg
+for flag in output-dir resume weights; do fails 2 "--$flag: is empty" train $quick --$flag ""; done
+fails 2 "--lr-warmup-epochs 3: more than the 2 of --epochs" train $quick --epochs 2 --lr-warmup-epochs 3
+fails 2 "--opt-args: dampening is given twice" train $quick --opt-args "dampening=0.1 dampening=0.2"
+fails 2 "--opt-args: momentum is given twice" train $quick --momentum 0.9 --opt-args momentum=0.8
 fails 2 "no weights" eval --data digits
 
 "$CONVOY" >out 2>err

@@ -27,6 +27,11 @@ END
 "$CC" -std=c11 -Wall -Wextra -Werror user.c -o user $(pkg-config --cflags --libs convoy)
 library=$(pkg-config --variable=libdir convoy)
 LD_LIBRARY_PATH=$library ./user
+# all that --static asks for is there
+"$CC" -std=c11 user.c -o static $(pkg-config --cflags convoy) "$library/libconvoy.a" $(pkg-config --static --libs convoy)
+./static
+make -C "$SOURCE" -n install PREFIX="$PWD/two words" > plan
+grep -qF -- "--prefix \"$PWD/two words\"" plan || { cat plan; exit 1; }
 
 nm -D --defined-only "$library/libconvoy.so" | awk '$2 == "T" || $2 == "D" || $2 == "B" || $2 == "R" { print $3 }' > exported
 sed -n 's/^CVY_API .*[ *]\(cvy_[a-z0-9_]*\)(.*/\1/p' "$SOURCE/include/convoy/convoy.h" | sort > declared

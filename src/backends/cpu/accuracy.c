@@ -1,4 +1,5 @@
-/* accuracy: classes that score above the label; of equal scores the lower class does, and NaN always does. */
+/* accuracy: classes that score above the label; of equal scores the lower class does. A wrong label, and a
+   row with a NaN, is behind all of them. */
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/rows.h"
 #include "ops/cross_entropy.h"
@@ -6,15 +7,17 @@
 enum { LOGITS, LABELS };
 
 CPU_INLINE int32_t rank_of(const float *scores, int64_t n, int64_t label) {
-    int32_t rank = 0;
+    int32_t rank = 0, n_nan = 0;
     if (label < 0 || label >= n)
-        return (int32_t)n;
+        return (int32_t)CVY_ACCURACY_WRONG(n);
     float own = scores[label];
     for (int64_t k = 0; k < label; k++)
-        rank += !(scores[k] < own);
+        rank += scores[k] >= own;
     for (int64_t k = label + 1; k < n; k++)
-        rank += !(scores[k] <= own);
-    return rank;
+        rank += scores[k] > own;
+    for (int64_t k = 0; k < n; k++)
+        n_nan += scores[k] != scores[k];
+    return n_nan ? (int32_t)CVY_ACCURACY_WRONG(n) : rank;
 }
 
 CPU_VECTOR static void accuracy_rows(const struct cpu_rows *me, int64_t first, int64_t end) {

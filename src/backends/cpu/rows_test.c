@@ -140,6 +140,26 @@ static void right_on_any_threads(void **state) {
     }
 }
 
+/* Rows with a NaN at the label, before and behind it, and a label that is none. */
+static void broken_rows_have_no_rank(void **state) {
+    struct tensors in = {0};
+    (void)state;
+    add_random(&in, f32(N, K), 1);
+    add_random(&in, (struct cvy_desc){CVY_I64, CVY_SHAPE(N)}, 2);
+    float *logits = in.data[0];
+    int64_t *labels = in.data[1];
+    const int64_t at[] = {labels[0], K + 0, 2 * K + K - 1};
+    for (int i = 0; i < 3; i++)
+        logits[at[i]] = NAN;
+    labels[3] = K;
+    assert_right("accuracy", "", &in);
+    struct tensors out = run("accuracy", "", &in, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(((int32_t *)out.data[0])[i], K);
+    release(&out);
+    release(&in);
+}
+
 static void gradients_on_any_threads(void **state) {
     struct tensors entropy = {0}, mean = {0}, batch_mean = {0};
     struct cvy_desc one = {CVY_F32, CVY_SHAPE(1)};
@@ -233,8 +253,11 @@ static void wrong_labels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_on_any_threads), cmocka_unit_test(gradients_on_any_threads),
-        cmocka_unit_test(loss_of_a_shard),      cmocka_unit_test(dropout_masks),
+        cmocka_unit_test(right_on_any_threads),
+        cmocka_unit_test(broken_rows_have_no_rank),
+        cmocka_unit_test(gradients_on_any_threads),
+        cmocka_unit_test(loss_of_a_shard),
+        cmocka_unit_test(dropout_masks),
         cmocka_unit_test(wrong_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
