@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 
-/* Opens a regular file to read; the caller closes *fd. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
+/* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 
 /* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
