@@ -267,9 +267,8 @@ typedef struct {
     const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
     const char *backend;  /* "cpu", "reference" (slow, in double precision); NULL: what the devices say */
     int64_t batch_size;   /* global, 1 to 2^31 - 1; every later batch is at most this */
-    int64_t
-        shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For fixed S and T the
-                             result has the same bits on any number of devices */
+    int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
+                       fixed S and T the result has the same bits on any number of devices */
     int threads_per_device;            /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;             /* "auto", "direct", "winograd" where it can; NULL: auto */
     int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */
@@ -333,9 +332,9 @@ CVY_API void cvy_session_metrics(const cvy_session *session, cvy_metrics *out);
 
 /* Evaluation mode (running statistics, no dropout); changes no weights. losses[n] (may be NULL), ranks[n] = how many
    classes scored above the label, so that 0 is right, and at least 5 where a score is NaN (may be NULL), logits
-   n x classes (may be NULL), in the batch's order; after an error they may be filled in part. A plan without optimizer will do. The batch is at most as large
-   as the plan's; its labels may be NULL when losses and ranks are. CVY_ERR_USAGE: the batch does not fit, or the
-   graph lacks the output; CVY_ERR_DATA: a label. Collective. */
+   n x classes (may be NULL), in the batch's order; after an error they may be filled in part. A plan without
+   optimizer will do. The batch is at most as large as the plan's; its labels may be NULL when losses and ranks are.
+   CVY_ERR_USAGE: the batch does not fit, or the graph lacks the output; CVY_ERR_DATA: a label. Collective. */
 CVY_API cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *batch, float *losses, int32_t *ranks,
                                 float *logits);
 
