@@ -53,7 +53,8 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
 
 /* Opens data, plan and session; loads weights or the checkpoint. Refuses a checkpoint of another model, of other
    classes or of another optimiser, and S or T that differ from it, and an output folder with another run in it.
-   `trainer` is zero-initialised; release it with cvy_trainer_close also on failure. Texts of the options must outlive it. Collective. */
+   `trainer` is zero-initialised; release it with cvy_trainer_close also on failure. Texts of the options
+   must outlive it. Collective. */
 cvy_status cvy_trainer_open(struct cvy_trainer *trainer, const struct cvy_trainer_options *options,
                             const struct cvy_trainer_events *events);
 /* Trains until the last epoch is done and evaluated. CVY_INTERRUPTED after a checkpoint; CVY_ERR_NAN as soon as

@@ -74,7 +74,8 @@ cvy_status cvy_pass_choose(const struct cvy_graph *g, const struct cvy_choose_op
                            const struct cvy_masters *masters, struct cvy_graph **out);
 
 /* memory: offsets of the values that one stage's nodes make or read within a shard's slot, by liveness over FORWARD
-   then BACKWARD nodes, reusing an input's place where operator and kernel allow. Stored values and reducibles get no slot. */
+   then BACKWARD nodes, reusing an input's place where operator and kernel allow. Stored values
+   and reducibles get no slot. */
 struct cvy_slot_plan {
     size_t *offset;  /* per value; SIZE_MAX: not in the slot */
     size_t *n_bytes; /* per value, of its layout */
