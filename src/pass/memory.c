@@ -1,8 +1,9 @@
-/* memory: where each value lies within a shard's slot on the device of one stage. Time is the order of execution,
-   the stage's FORWARD nodes, then its BACKWARD ones. What another stage sends is there from the beginning of the
-   phase in which it is made; what is sent away stays until its phase is over. A value holds its bytes from the node
-   that makes it to its last reader; holes are filled best fit first. A view shares its input's bytes; an
-   output takes its input's place when the operator and the kernel allow it and nobody reads the input afterwards. An output that nobody reads gets no place. */
+/* memory: where each value lies within a shard's slot on the device of one stage. Time is the order of
+   execution, the stage's FORWARD nodes, then its BACKWARD ones. What another stage sends is there from the
+   beginning of the phase in which it is made; what is sent away stays until its phase is over. A value holds
+   its bytes from the node that makes it to its last reader; holes are filled best fit first. A view shares its
+   input's bytes; an output takes its input's place when the operator and the kernel allow it and nobody reads
+   the input afterwards. An output that nobody reads gets no place. */
 #include "pass/pass.h"
 
 #include <stdlib.h>
