@@ -19,6 +19,7 @@ BATCH, WARM_UP = 128, 2
 
 def main():
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 8
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.manual_seed(0)
     model = resnet18_cifar().train().to(memory_format=torch.channels_last)
     images = torch.randn(BATCH, 3, 32, 32).to(memory_format=torch.channels_last)
