@@ -138,7 +138,8 @@ static const struct flag devices_flags[] = {
     FLAG("mesh", TEXT, mesh, "of hybrid, replicas and stages: data=D,pipe=P"),
     FLAG("schedule", TEXT, schedule, "of pipeline and hybrid, default 1f1b", .choices = pipelines),
     FLAG("shards", INT, shards,
-         "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a device",
+         "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a "
+         "device, in pipelines four",
          .initial = "0", .min = 0, .max = 65536),
     FLAG("device-memory", BYTES, device_memory,
          "refuse a plan that takes more memory on a device, such as 500M or 2G"),
