@@ -59,8 +59,7 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     return CVY_OK;
 }
 
-/* Bytes of the largest message between this stage and another in one direction: the first segments that were
-   compiled are of the largest shard. */
+/* Bytes of the largest message between this stage and another in one direction. */
 static size_t message_bytes(const struct cvy_worker *w, const char *direction, int32_t peer) {
     size_t most = 0;
     for (size_t s = 0; s < w->program->segments.n; s++) {
@@ -90,6 +89,18 @@ static cvy_status open_links(struct cvy_worker *w) {
     return CVY_OK;
 }
 
+/* The plan was held against the limit for its own step; split calls take more. */
+static cvy_status check_limit(const struct cvy_worker *w, size_t n_bytes) {
+    int64_t limit = w->plan->options.device_memory;
+    if (limit == 0 || n_bytes <= (size_t)limit)
+        return CVY_OK;
+    return CVY_FAIL(
+        CVY_ERR_USAGE,
+        "%s: this call needs %.1f MB and %.1f MB is the limit; raise it, or call cvy_step, which keeps "
+        "fewer shards in memory than cvy_forward",
+        w->device->name, (double)n_bytes / 1e6, (double)limit / 1e6);
+}
+
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     struct cvy_device *device = worker->device;
     size_t bytes[CVY_N_SPACES], total = 0;
@@ -107,6 +118,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
         return CVY_OK;
     void *arena = NULL;
     double touch_s = 0;
+    CVY_TRY(check_limit(worker, total));
     CVY_TRY(device->backend->alloc(device, total, &arena, &touch_s));
     worker->touch_s += touch_s;
     char *at = arena, *old = worker->arena;

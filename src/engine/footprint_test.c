@@ -80,6 +80,34 @@ static void test_the_limit_is_exact(void **state) {
 }
 
 /* Room for a stage with one shard in flight, and no more. */
+/* Split calls keep every shard: what the plan was allowed for its own step does not do for them. */
+static void test_later_growth_is_limited(void **state) {
+    (void)state;
+    const struct setup setup = {"cpu:0", "single", NULL, NULL};
+    static float images[48 * SIDE * SIDE];
+    static int64_t labels[48];
+    cvy_graph *g = make_graph(16);
+    cvy_plan_options options = options_of(&setup);
+    cvy_plan *plan;
+    cvy_session *session;
+    cvy_batch batch = {.n = 48,
+                       .channels = 1,
+                       .height = SIDE,
+                       .width = SIDE,
+                       .dtype = CVY_F32,
+                       .order = CVY_NCHW,
+                       .images = images,
+                       .labels = labels};
+    options.device_memory = (int64_t)bytes_of(g, &setup);
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    assert_ok(cvy_session_new(plan, &session));
+    assert_fails(cvy_forward(session, &batch), CVY_ERR_USAGE, "is the limit");
+    assert_ok(cvy_step(session, &batch));
+    cvy_session_free(session);
+    cvy_plan_free(plan);
+    cvy_graph_free(g);
+}
+
 static void test_ways_out_are_right(void **state) {
     (void)state;
     static const struct setup ddp = {"cpu:0-1", "ddp", NULL, NULL}, mp = {"cpu:0-1", "mp", NULL, NULL},
@@ -142,6 +170,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_plan_knows_what_the_session_takes),
         cmocka_unit_test(test_the_limit_is_exact),
+        cmocka_unit_test(test_later_growth_is_limited),
         cmocka_unit_test(test_ways_out_are_right),
         cmocka_unit_test(test_stages_are_cut_to_fit),
     };
