@@ -197,3 +197,9 @@ const char *cvy_nearest(const char *name, const char *const *candidates, size_t 
     }
     return best;
 }
+
+const char *cvy_suggest(char out[CVY_SUGGESTION], const char *name, const char *const *candidates, size_t n) {
+    const char *nearest = cvy_nearest(name, candidates, n);
+    snprintf(out, CVY_SUGGESTION, "%s%s", nearest ? "; did you mean " : "", nearest ? nearest : "");
+    return out;
+}

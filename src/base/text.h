@@ -37,5 +37,8 @@ bool cvy_parse_bytes(const char *text, int64_t *out);
 
 /* The candidate nearest to `name` by edit distance, or NULL when none is near (more than a third differs). */
 const char *cvy_nearest(const char *name, const char *const *candidates, size_t n);
+/* "; did you mean X" for the nearest one, or "": to stand behind the name in an error line. Returns `out`. */
+enum { CVY_SUGGESTION = 80 };
+const char *cvy_suggest(char out[CVY_SUGGESTION], const char *name, const char *const *candidates, size_t n);
 
 #endif

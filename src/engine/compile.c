@@ -3,6 +3,7 @@
 #include "engine/cutter.h"
 
 #include <stdlib.h>
+
 /* ---- stages ---------------------------------------------------------------------------------------- */
 
 static bool is_pass(const struct cvy_node *node) {
@@ -184,10 +185,8 @@ static cvy_status tell_remarks(const struct cvy_cutter *c) {
         struct cvy_desc in[32];
         if (!node->op->remark || node->phase != CVY_PHASE_FORWARD)
             continue;
-        for (int k = 0; k < node->n_in; k++)
-            in[k] = node->in[k] == CVY_NONE ? CVY_DESC_ABSENT : c->g->values.data[node->in[k]].desc;
-        struct cvy_infer call = {
-            .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
+        struct cvy_infer call;
+        cvy_graph_call(c->g, node, in, &call);
         size_t before = text.n;
         node->op->remark(&call, &text);
         if (text.n > before)
@@ -231,8 +230,8 @@ static cvy_status find_buckets(struct cvy_cutter *c) {
     return CVY_OK;
 }
 
-static cvy_status choose_graph(const struct cvy_worker *worker, int64_t size, bool is_training,
-                               struct cvy_graph **out) {
+cvy_status cvy_choose_graph(const struct cvy_worker *worker, int64_t size, bool is_training,
+                            struct cvy_graph **out) {
     struct cvy_plan *plan = worker->plan;
     struct cvy_choose_options options = {worker->device, plan->rule_batch, is_training};
     struct cvy_graph *sized = NULL;
@@ -242,14 +241,11 @@ static cvy_status choose_graph(const struct cvy_worker *worker, int64_t size, bo
     return status;
 }
 
-cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training) {
-    if (cvy_program_segment(worker->program, CVY_PHASE_FORWARD, is_training, 0, size))
-        return CVY_OK;
-    struct cvy_cutter c = {.w = worker, .is_training = is_training, .size = size};
-    struct cvy_graph *chosen = NULL;
+/* Adds the segments for shards of `size` images, of whose graph layouts are chosen. */
+static cvy_status compile_chosen(struct cvy_worker *worker, const struct cvy_graph *chosen, int64_t size,
+                                 bool is_training) {
+    struct cvy_cutter c = {.w = worker, .g = chosen, .is_training = is_training, .size = size};
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(choose_graph(worker, size, is_training, &chosen));
-    c.g = chosen;
     CVY_TRY_OUT(find_buckets(&c));
     CVY_TRY_OUT(find_readers(chosen, &c.readers));
     CVY_TRY_OUT(CVY_ALLOC(c.operand, chosen->values.n));
@@ -262,7 +258,6 @@ cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_tra
     CVY_TRY_OUT(cut_segments(&c));
     CVY_TRY_OUT(tell_remarks(&c));
 out:
-    cvy_graph_free(chosen);
     free(c.readers);
     free(c.operand);
     free(c.used);
@@ -270,44 +265,58 @@ out:
     return status;
 }
 
-/* What the strategy must know: buckets and messages. */
-static cvy_status describe(struct cvy_worker *worker, bool is_training, int32_t **bucket_stage,
-                           struct cvy_strategy_input *input) {
+cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training) {
     struct cvy_graph *chosen = NULL;
-    CVY_TRY(choose_graph(worker, worker->plan->rule_batch, is_training, &chosen));
-    cvy_status status = find_sends(chosen, input);
-    if (status == CVY_OK && is_training) {
-        input->n_buckets = chosen->n_buckets;
-        status = CVY_ALLOC(*bucket_stage, (size_t)chosen->n_buckets);
-        if (status == CVY_OK)
-            cvy_bucket_stages(chosen, *bucket_stage);
-        input->bucket_stage = *bucket_stage;
-    }
+    if (cvy_program_segment(worker->program, CVY_PHASE_FORWARD, is_training, 0, size))
+        return CVY_OK;
+    CVY_TRY(cvy_choose_graph(worker, size, is_training, &chosen));
+    cvy_status status = compile_chosen(worker, chosen, size, is_training);
     cvy_graph_free(chosen);
+    return status;
+}
+
+/* The schedules, from buckets and messages; `train` may be NULL. */
+static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *train,
+                           const struct cvy_graph *evaluation) {
+    struct cvy_plan *plan = worker->plan;
+    struct cvy_strategy_input input = {.mesh = plan->mesh,
+                                       .device = worker->rank,
+                                       .n_shards = (int32_t)plan->options.shards,
+                                       .n_buckets = train ? train->n_buckets : 0,
+                                       .schedule = plan->options.schedule};
+    int32_t *bucket_stage = NULL;
+    cvy_status status = CVY_OK;
+    if (train) {
+        CVY_TRY_OUT(CVY_ALLOC(bucket_stage, (size_t)train->n_buckets));
+        cvy_bucket_stages(train, bucket_stage);
+        input.bucket_stage = bucket_stage;
+        CVY_TRY_OUT(find_sends(train, &input));
+    }
+    CVY_TRY_OUT(find_sends(evaluation, &input));
+    CVY_TRY_OUT(plan->strategy->schedule(&input, worker->program));
+out:
+    free(bucket_stage);
     return status;
 }
 
 cvy_status cvy_compile_program(struct cvy_worker *worker) {
     struct cvy_plan *plan = worker->plan;
-    struct cvy_strategy_input input = {.mesh = plan->mesh,
-                                       .device = worker->rank,
-                                       .n_shards = (int32_t)plan->options.shards,
-                                       .schedule = plan->options.schedule};
-    int32_t *bucket_stage = NULL;
+    struct cvy_graph *train = NULL, *evaluation = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(CVY_ALLOC(worker->program, 1));
     if (plan->train) {
         struct cvy_choose_options options = {worker->device, plan->rule_batch, true};
         CVY_TRY_OUT(cvy_graph_rebatch(plan->train, plan->rule_batch, &worker->chosen));
         CVY_TRY_OUT(cvy_pass_masters(worker->chosen, &options, &worker->masters));
-        CVY_TRY_OUT(describe(worker, true, &bucket_stage, &input));
+        CVY_TRY_OUT(cvy_choose_graph(worker, plan->rule_batch, true, &train));
     }
-    CVY_TRY_OUT(describe(worker, false, &bucket_stage, &input));
-    CVY_TRY_OUT(plan->strategy->schedule(&input, worker->program));
-    if (plan->train)
-        CVY_TRY_OUT(cvy_compile_size(worker, plan->rule_batch, true));
-    CVY_TRY_OUT(cvy_compile_size(worker, plan->rule_batch, false));
+    CVY_TRY_OUT(cvy_choose_graph(worker, plan->rule_batch, false, &evaluation));
+    CVY_TRY_OUT(schedule(worker, train, evaluation));
+    if (train)
+        CVY_TRY_OUT(compile_chosen(worker, train, plan->rule_batch, true));
+    CVY_TRY_OUT(compile_chosen(worker, evaluation, plan->rule_batch, false));
 out:
-    free(bucket_stage);
+    cvy_graph_free(train);
+    cvy_graph_free(evaluation);
     return status;
 }

@@ -43,9 +43,9 @@ static cvy_status find_backend(const char *name, const struct cvy_backend **out)
     *out = cvy_backend_find(name);
     if (*out)
         return CVY_OK;
-    const char *nearest = cvy_nearest(name, names, n);
-    return CVY_FAIL(CVY_ERR_USAGE, "no backend '%s' here%s%s; `convoy devices` lists what there is", name,
-                    nearest ? "; did you mean " : "", nearest ? nearest : "");
+    char suggestion[CVY_SUGGESTION];
+    return CVY_FAIL(CVY_ERR_USAGE, "no backend '%s' here%s; `convoy devices` lists what there is", name,
+                    cvy_suggest(suggestion, name, names, n));
 }
 
 static cvy_status add_range(struct cvy_device_list *list, const struct range *r) {

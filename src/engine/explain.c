@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct section {
-    const char *pass, *help;
+    const char *pass;
     cvy_status (*print)(const struct cvy_plan *plan, struct cvy_text *out);
 };
 
@@ -33,31 +33,21 @@ static cvy_status print_autodiff(const struct cvy_plan *plan, struct cvy_text *o
     return print_graph("after autodiff and update", plan->train, NULL, out);
 }
 
-struct chosen {
-    struct cvy_graph *graph;
-};
-
 /* The devices belong to the workers' threads: choosing runs there. */
 static cvy_status choose_task(struct cvy_worker *worker, void *argument) {
-    struct chosen *chosen = argument;
-    struct cvy_plan *plan = worker->plan;
-    struct cvy_choose_options options = {worker->device, plan->rule_batch, plan->train != NULL};
-    struct cvy_graph *sized = NULL;
-    if (worker->rank != 0)
-        return CVY_OK;
-    CVY_TRY(cvy_graph_rebatch(plan->train ? plan->train : plan->evaluation, plan->rule_batch, &sized));
-    cvy_status status = cvy_pass_choose(sized, &options, &worker->masters, &chosen->graph);
-    cvy_graph_free(sized);
-    return status;
+    struct cvy_graph **chosen = argument;
+    const struct cvy_plan *plan = worker->plan;
+    return worker->rank == 0 ? cvy_choose_graph(worker, plan->rule_batch, plan->train != NULL, chosen)
+                             : CVY_OK;
 }
 
 static cvy_status print_choose(const struct cvy_plan *plan, struct cvy_text *out) {
-    struct chosen chosen = {NULL};
+    struct cvy_graph *chosen = NULL;
     CVY_TRY(print_graph("before choose", plan->train ? plan->train : plan->evaluation, NULL, out));
     /* the plan itself does not change: the cast gives the team, whose threads do the work */
     CVY_TRY(cvy_team_run((struct cvy_team *)&plan->team, choose_task, &chosen));
-    cvy_status status = print_graph("after choose", chosen.graph, plan->backend->layout_print, out);
-    cvy_graph_free(chosen.graph);
+    cvy_status status = print_graph("after choose", chosen, plan->backend->layout_print, out);
+    cvy_graph_free(chosen);
     return status;
 }
 
@@ -141,17 +131,15 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
 }
 
 static const struct section sections[] = {
-    {"build", "the graph as the model built it", print_build},
-    {"fuse", "before and after fusion", print_fuse},
-    {"autodiff", "before and after differentiation and update", print_autodiff},
-    {"choose", "before and after layouts and algorithms", print_choose},
-    {"program", "each device's program", print_program},
+    {"build", print_build},   {"fuse", print_fuse},       {"autodiff", print_autodiff},
+    {"choose", print_choose}, {"program", print_program},
 };
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 cvy_status cvy_plan_explain(const cvy_plan *plan, const char *pass, char **out) {
     struct cvy_text text = {0};
     const char *names[N_SECTIONS];
+    char suggestion[CVY_SUGGESTION];
     cvy_status status = CVY_ERR_USAGE;
     for (size_t i = 0; i < N_SECTIONS; i++) {
         names[i] = sections[i].pass;
@@ -161,9 +149,8 @@ cvy_status cvy_plan_explain(const cvy_plan *plan, const char *pass, char **out) 
     if (!pass)
         status = print_summary(plan, &text);
     else if (status == CVY_ERR_USAGE && text.n == 0)
-        status = CVY_FAIL(CVY_ERR_USAGE, "no pass '%s': take build, fuse, autodiff, choose or program%s%s",
-                          pass, cvy_nearest(pass, names, N_SECTIONS) ? "; did you mean " : "",
-                          cvy_nearest(pass, names, N_SECTIONS) ? cvy_nearest(pass, names, N_SECTIONS) : "");
+        status = CVY_FAIL(CVY_ERR_USAGE, "no pass '%s': take build, fuse, autodiff, choose or program%s",
+                          pass, cvy_suggest(suggestion, pass, names, N_SECTIONS));
     if (status == CVY_OK)
         status = cvy_text_take(&text, out);
     cvy_text_free(&text);

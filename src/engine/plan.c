@@ -76,9 +76,9 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
         o->strategy = plan->n_devices > 1 ? "ddp" : "single";
     plan->strategy = cvy_strategy_find(o->strategy);
     if (!plan->strategy) {
-        const char *nearest = cvy_nearest(o->strategy, names, n);
-        return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s%s; `convoy train --help` lists them", o->strategy,
-                        nearest ? "; did you mean " : "", nearest ? nearest : "");
+        char suggestion[CVY_SUGGESTION];
+        return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s; `convoy train --help` lists them", o->strategy,
+                        cvy_suggest(suggestion, o->strategy, names, n));
     }
     CVY_TRY(choose_schedule(plan));
     CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
@@ -108,9 +108,9 @@ static cvy_status find_optimizer(const char *name, const struct cvy_op **out) {
     }
     if (*out)
         return CVY_OK;
-    const char *nearest = cvy_nearest(name, names, n_names);
-    return CVY_FAIL(CVY_ERR_USAGE, "no optimizer '%s'%s%s; `convoy train --help` lists them", name,
-                    nearest ? "; did you mean " : "", nearest ? nearest : "");
+    char suggestion[CVY_SUGGESTION];
+    return CVY_FAIL(CVY_ERR_USAGE, "no optimizer '%s'%s; `convoy train --help` lists them", name,
+                    cvy_suggest(suggestion, name, names, n_names));
 }
 
 static cvy_status make_training_graph(struct cvy_plan *plan) {
@@ -284,10 +284,8 @@ void cvy_plan_free(cvy_plan *plan) {
         free_worker(plan, &plan->team.workers[i]);
     cvy_plan_disconnect(plan);
     free(plan->team.workers);
+    free_graphs(plan);
     cvy_graph_free(plan->built);
-    cvy_graph_free(plan->fused);
-    cvy_graph_free(plan->train);
-    cvy_graph_free(plan->evaluation);
     cvy_pool_free(&plan->pool);
     free(plan);
 }

@@ -59,6 +59,9 @@ cvy_status cvy_ports_check(const struct cvy_graph *g);
 
 /* Layouts, store, schedules and the segments of the largest shard: everything but kernels and memory. */
 cvy_status cvy_compile_program(struct cvy_worker *worker);
+/* The graph of training or evaluation for shards of `size` images, layouts chosen. The caller frees *out. */
+cvy_status cvy_choose_graph(const struct cvy_worker *worker, int64_t size, bool is_training,
+                            struct cvy_graph **out);
 /* Adds the segments for shards of `size` images, when they are not there. */
 cvy_status cvy_compile_size(struct cvy_worker *worker, int64_t size, bool is_training);
 /* The segment for this run; NULL when it was not compiled. */

@@ -133,6 +133,11 @@ cvy_status cvy_graph_add_node(struct cvy_graph *g, const struct cvy_node_spec *g
 /* Infers a node's outputs again: out receives node->n_out descriptions. */
 cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out);
 
+/* The call that a node of g stands for, its outputs described; `in` has room for node->n_in, and is what call->in
+   points to. For nodes with at most CVY_MAX_OUT outputs, as all are but updates. */
+void cvy_graph_call(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *in,
+                    struct cvy_infer *call);
+
 /* For gradients: a BACKWARD node of the same layer, stage and id as `of`, called "NAME'" . */
 cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op,
                               const void *attrs, const cvy_value *in, int n_in, cvy_value *out);

@@ -23,12 +23,25 @@ static cvy_status check_inputs(const struct cvy_graph *g, const struct cvy_node_
     return CVY_OK;
 }
 
+static void describe_inputs(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *in) {
+    for (int i = 0; i < node->n_in; i++)
+        in[i] = node->in[i] == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, node->in[i])->desc;
+}
+
+void cvy_graph_call(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *in,
+                    struct cvy_infer *call) {
+    *call = (struct cvy_infer){
+        .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
+    describe_inputs(g, node, in);
+    for (int i = 0; i < node->n_out; i++)
+        call->out[i] = cvy_graph_value(g, node->out[i])->desc;
+}
+
 cvy_status cvy_graph_infer(const struct cvy_graph *g, const struct cvy_node *node, struct cvy_desc *out) {
     struct cvy_desc *in = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY(CVY_ALLOC(in, (size_t)node->n_in));
-    for (int i = 0; i < node->n_in; i++)
-        in[i] = node->in[i] == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, node->in[i])->desc;
+    describe_inputs(g, node, in);
     status = cvy_op_infer(node->op, node->attrs, node->n_in, in, out);
     if (status != CVY_OK)
         cvy_fail_prefix(status, "%s: ", node->name);

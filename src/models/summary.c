@@ -20,13 +20,9 @@ static cvy_status count_node(const struct cvy_graph *g, const struct cvy_node *n
                              struct cvy_summary *out) {
     struct cvy_desc *in;
     CVY_TRY(CVY_ALLOC(in, (size_t)node->n_in));
-    struct cvy_infer call = {
-        .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
-    for (int i = 0; i < node->n_in; i++) {
-        in[i] = node->in[i] == CVY_NONE ? CVY_DESC_ABSENT : cvy_graph_value(g, node->in[i])->desc;
-    }
+    struct cvy_infer call;
+    cvy_graph_call(g, node, in, &call);
     for (int i = 0; i < node->n_out; i++) {
-        call.out[i] = cvy_graph_value(g, node->out[i])->desc;
         if (!(node->op->flags & CVY_OP_VIEW))
             out->activation_bytes += (int64_t)cvy_desc_bytes(&call.out[i]);
     }

@@ -29,12 +29,8 @@ static double node_time(const struct cvy_graph *g, const struct cvy_node *node,
                         const struct cvy_stage_options *options) {
     struct cvy_desc in[32];
     struct cvy_cost cost = {0, 0};
-    struct cvy_infer call = {
-        .op = node->op, .attrs = node->attrs, .n_in = node->n_in, .n_out = node->n_out, .in = in};
-    for (int k = 0; k < node->n_in; k++)
-        in[k] = node->in[k] == CVY_NONE ? CVY_DESC_ABSENT : g->values.data[node->in[k]].desc;
-    for (int k = 0; k < node->n_out; k++)
-        call.out[k] = g->values.data[node->out[k]].desc;
+    struct cvy_infer call;
+    cvy_graph_call(g, node, in, &call);
     cvy_op_cost(&call, &cost);
     return cost.flops * work_of(g, node, options) / FLOPS + cost.bytes / BYTES;
 }
