@@ -20,3 +20,11 @@ const struct cvy_transport *cvy_transport_find(const char *name) {
     }
     return NULL;
 }
+
+const struct cvy_transport *cvy_transport_launched(void) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (table[i]->is_launched && table[i]->is_launched())
+            return table[i];
+    }
+    return NULL;
+}

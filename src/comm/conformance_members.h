@@ -34,7 +34,8 @@ static void run_members(const struct cvy_transport *transport, int n, double tim
                         cvy_status (*member_main)(struct member *), void *context, struct member *members) {
     struct cvy_group *groups[MAX_MEMBERS];
     pthread_t threads[MAX_MEMBERS];
-    assert_int_equal(transport->open(n, timeout_s, groups), CVY_OK);
+    assert_int_equal(transport->open(&(struct cvy_group_spec){.n = n, .timeout_s = timeout_s}, groups),
+                     CVY_OK);
     for (int m = 0; m < n; m++) {
         members[m] = (struct member){.transport = transport,
                                      .group = groups[m],

@@ -109,20 +109,20 @@ static cvy_status hub_fill(struct cvy_hub *hub) {
     return CVY_OK;
 }
 
-cvy_status cvy_hub_open(int n, double timeout_s, struct cvy_group **members) {
-    if (n < 1)
-        return CVY_FAIL(CVY_ERR_USAGE, "a group needs at least one member, not %d", n);
+cvy_status cvy_hub_open(const struct cvy_group_spec *spec, struct cvy_group **members) {
+    if (spec->n < 1)
+        return CVY_FAIL(CVY_ERR_USAGE, "a group needs at least one member, not %d", spec->n);
     struct cvy_hub *hub;
     CVY_TRY(CVY_ALLOC(hub, 1));
-    hub->n = n;
-    hub->timeout_s = timeout_s;
+    hub->n = spec->n;
+    hub->timeout_s = spec->timeout_s;
     pthread_mutex_init(&hub->lock, NULL); /* with default attributes it cannot fail */
     cvy_status status = hub_fill(hub);
     if (status != CVY_OK) {
         hub_free(hub);
         return status;
     }
-    memcpy(members, hub->members, (size_t)n * sizeof *members);
+    memcpy(members, hub->members, (size_t)spec->n * sizeof *members);
     return CVY_OK;
 }
 

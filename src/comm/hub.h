@@ -58,7 +58,7 @@ struct cvy_group {
     float **results; /* [n] */
 };
 
-cvy_status cvy_hub_open(int n, double timeout_s, struct cvy_group **members);
+cvy_status cvy_hub_open(const struct cvy_group_spec *spec, struct cvy_group **members);
 void cvy_hub_close(int n, struct cvy_group **members);
 
 /* Says that this member reached the gate; never waits. */

@@ -139,7 +139,7 @@ static void test_different_programs_are_found(void **state) {
 static void test_first_reason_stays(void **state) {
     const struct cvy_transport *transport = *state;
     struct cvy_group *groups[2];
-    assert_int_equal(transport->open(2, 60, groups), CVY_OK);
+    assert_int_equal(transport->open(&(struct cvy_group_spec){.n = 2, .timeout_s = 60}, groups), CVY_OK);
     assert_null(transport->abort_reason(groups[0]));
     transport->abort(groups[0], "first");
     transport->abort(groups[1], "second");
@@ -152,8 +152,9 @@ static void test_first_reason_stays(void **state) {
 static void test_misuse(void **state) {
     const struct cvy_transport *transport = *state;
     struct cvy_group *group;
-    assert_int_equal(transport->open(0, 60, &group), CVY_ERR_USAGE);
-    assert_int_equal(transport->open(1, 60, &group), CVY_OK);
+    assert_int_equal(transport->open(&(struct cvy_group_spec){.n = 0, .timeout_s = 60}, &group),
+                     CVY_ERR_USAGE);
+    assert_int_equal(transport->open(&(struct cvy_group_spec){.n = 1, .timeout_s = 60}, &group), CVY_OK);
     struct cvy_partial partial = {0};
     float value = 3, *mine[] = {&value};
     struct cvy_reduction what = {.name = "bucket 0",

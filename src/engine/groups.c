@@ -20,9 +20,11 @@ static cvy_status open_groups(struct cvy_plan *plan) {
     int data = plan->mesh.data, pipe = plan->mesh.pipe;
     CVY_TRY(CVY_ALLOC(plan->groups, (size_t)plan->n_devices));
     CVY_TRY(CVY_ALLOC(plan->replicas, (size_t)plan->n_devices));
-    CVY_TRY(transport->open(plan->n_devices, plan->options.timeout_s, plan->groups));
+    struct cvy_group_spec spec = {.n = plan->n_devices, .timeout_s = plan->options.timeout_s};
+    CVY_TRY(transport->open(&spec, plan->groups));
+    spec.n = data;
     for (int stage = 0; data > 1 && pipe > 1 && stage < pipe; stage++)
-        CVY_TRY(transport->open(data, plan->options.timeout_s, plan->replicas + stage * data));
+        CVY_TRY(transport->open(&spec, plan->replicas + stage * data));
     return CVY_OK;
 }
 

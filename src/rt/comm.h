@@ -9,6 +9,21 @@
 
 struct cvy_group; /* a member's handle on its group */
 
+/* The processes of a run, as one of them sees them. Made by `join`; transports append their own. */
+struct cvy_world {
+    const struct cvy_transport *transport; /* between processes */
+    int rank, size;
+    int core_rank, core_size; /* among the processes that may run on the same cores of the same machine */
+};
+
+/* Who is in a group. */
+struct cvy_group_spec {
+    struct cvy_world *world; /* NULL: all members are in this process */
+    int n;
+    const int32_t *process; /* [n] the rank of each member's process, rising; NULL without world */
+    double timeout_s;       /* of each wait */
+};
+
 /* One deterministic all-reduce: the partial sums of all members, added in the tree over shards
    (level l joins i and i + 2^l for i a multiple of 2^(l+1)). Every member describes the same one. */
 struct cvy_reduction {
@@ -28,8 +43,18 @@ struct cvy_piece { /* part of a message */
 
 struct cvy_transport {
     const char *name;
-    /* Makes n member handles of one group within this process. Local. */
-    cvy_status (*open)(int n, double timeout_s, struct cvy_group **members);
+    /* Was this process started by a launcher that this transport serves? NULL: it serves threads alone. Local. */
+    bool (*is_launched)(void);
+    /* Meets the other processes that the launcher started; once in a process. Calls of the main thread.
+       CVY_ERR_LOST at the deadline, CVY_ERR_UNSUPPORTED when the launcher's library is not there. Collective. */
+    cvy_status (*join)(double timeout_s, struct cvy_world **out);
+    /* Parts from them. `reason` NULL: all is done, and it waits for the others to say so too; else this process gives
+       up, and every wait of every process ends with CVY_ERR_LOST and this reason. Collective, or with a reason Local. */
+    cvy_status (*leave)(struct cvy_world *world, const char *reason);
+    /* Makes the handles of the members that are in this process, members[0 .. n-1]; NULL for the others. All processes
+       open the same groups in the same order, also those without a member. Waits for nobody. Collective. */
+    cvy_status (*open)(const struct cvy_group_spec *spec, struct cvy_group **members);
+    /* Frees them, and NULL for nobody's. After all members of this process returned. Local. */
     void (*close)(int n, struct cvy_group **members);
     /* Starts a reduction; the description must live until the wait. At most one open per `slot`
        (0 .. CVY_MAX_REDUCTIONS-1). Collective. */
@@ -61,6 +86,8 @@ struct cvy_transport {
 
 enum { CVY_MAX_REDUCTIONS = 256, CVY_MAX_LINKS = 4096 };
 
+/* The transport whose launcher started this process; NULL: none did. */
+const struct cvy_transport *cvy_transport_launched(void);
 const struct cvy_transport *cvy_transport_find(const char *name);
 
 #endif
