@@ -277,7 +277,7 @@ typedef struct {
     const char
         *optimizer_attributes; /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help`; NULL: none */
     uint64_t seed;             /* of initial weights and dropout */
-    double timeout_s;          /* 60: deadline of each wait between devices */
+    double timeout_s;          /* 30: deadline of each wait between devices */
     bool timeline;             /* record what every instruction took, for the project's own benchmarks */
     cvy_log_sink log;          /* its context must outlive the plan */
 } cvy_plan_options;

@@ -148,7 +148,7 @@ static const struct flag devices_flags[] = {
     FLAG("first-bucket-mb", FLOAT, first_bucket_mb, "the first bucket: small, to start early", .initial = "1",
          .min = 0.001, .max = 1e6),
     FLAG("timeout", FLOAT, timeout_s, "seconds that a device waits for another before it counts as lost",
-         .initial = "60", .min = 0.1, .max = 1e6),
+         .initial = "30", .min = 0.1, .max = 1e6),
 };
 GROUP(devices, "Devices");
 

@@ -32,7 +32,7 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     CVY_TRY(copy_text(plan, &o->optimizer_attributes));
     o->bucket_mb = o->bucket_mb > 0 ? o->bucket_mb : 25;
     o->first_bucket_mb = o->first_bucket_mb > 0 ? o->first_bucket_mb : 1;
-    o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 60;
+    o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 30;
     o->conv_algo = o->conv_algo ? o->conv_algo : "auto";
     if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
         return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
