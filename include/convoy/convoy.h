@@ -286,6 +286,7 @@ typedef struct {
    device. The graph is copied. CVY_ERR_USAGE: an option (with the nearest name), a graph with an error, an input
    or output of the wrong form; and with an optimizer, no loss that depends on a parameter; a plan that needs more
    than device_memory (the error says how much, and which strategies would do with less). Nothing large is allocated.
+   Parameters that the loss does not depend on are named in a warning: they get no gradient and keep their values.
    Local now; Collective once several processes take part. */
 CVY_API cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
 /* After its session was freed. */

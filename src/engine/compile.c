@@ -252,7 +252,8 @@ static cvy_status compile_chosen(struct cvy_worker *worker, const struct cvy_gra
     CVY_TRY_OUT(cvy_graph_used(chosen, &c.used));
     CVY_TRY_OUT(cvy_pass_memory(chosen, worker->device, worker->program->stage, &c.slot));
     if (worker->store.values.n == 0)
-        CVY_TRY_OUT(cvy_store_build(&worker->store, chosen, worker->device, worker->program->stage));
+        CVY_TRY_OUT(cvy_store_build(&worker->store, chosen, worker->plan->evaluation, worker->device,
+                                    worker->program->stage));
     if (is_training && !worker->reducible_offset)
         CVY_TRY_OUT(lay_out_sums(&c));
     CVY_TRY_OUT(cut_segments(&c));

@@ -1,6 +1,7 @@
 /* explain: what the plan did, as text: the graph before and after each pass, the programs, a summary. */
 #include "engine/plan.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,15 @@ static void print_stages(const struct cvy_plan *plan, struct cvy_text *out) {
     }
 }
 
+static void print_idle(const struct cvy_plan *plan, struct cvy_text *out) {
+    struct cvy_text names = {0};
+    int n = cvy_plan_idle(plan, INT_MAX, &names);
+    if (n > 0)
+        cvy_text_printf(out, "no gradient, stay as they are: %d parameters: %s\n", n, names.data);
+    out->status = out->status ? out->status : names.status;
+    cvy_text_free(&names);
+}
+
 static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *out) {
     const struct cvy_program *p = plan->team.workers[0].program;
     cvy_text_printf(out, "%d device%s: %s (%s), strategy %s, S=%lld shards of up to %lld images, T=%d\n",
@@ -113,6 +123,7 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
             "buckets\n",
             plan->train->nodes.n, plan->built->nodes.n, plan->fused->nodes.n, plan->train->reducibles.n,
             plan->train->n_buckets);
+    print_idle(plan, out);
     if (plan->mesh.pipe > 1)
         print_stages(plan, out);
     cvy_text_printf(out, plan->mesh.pipe > 1 ? "memory of the first device:\n" : "memory of each device:\n");

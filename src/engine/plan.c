@@ -241,7 +241,8 @@ static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy
     CVY_TRY(choose_strategy(plan));
     CVY_TRY(make_graphs(plan));
     CVY_TRY(open_devices(plan, &list));
-    return compile(plan);
+    CVY_TRY(compile(plan));
+    return cvy_plan_tell_idle(plan);
 }
 
 cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out) {

@@ -50,6 +50,13 @@ cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_opt
 /* The largest arena of all devices: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);
 
+/* ---- idle.c ---- */
+
+/* Parameters without a gradient: returns how many, and adds the names of the first `most` to `names`. Local. */
+int cvy_plan_idle(const struct cvy_plan *plan, int most, struct cvy_text *names);
+/* Warns of them, if there are any, in the plan's log. Local. */
+cvy_status cvy_plan_tell_idle(const struct cvy_plan *plan);
+
 /* ---- ports.c ---- */
 
 /* Are the graph's named inputs and outputs those that the host fills and reads? Local. */

@@ -12,16 +12,25 @@ struct cvy_stored *cvy_store_find(const struct cvy_store *store, const char *nam
     return NULL;
 }
 
-/* The stage that keeps stored value v: that of the nodes that read it; what nobody reads stays on the first. */
-static int32_t home_stage(const struct cvy_graph *g, cvy_value v) {
-    for (size_t i = 0; i < g->nodes.n; i++) {
+/* The stage of the first node that reads v; -1 when none does. */
+static int32_t reading_stage(const struct cvy_graph *g, cvy_value v) {
+    for (size_t i = 0; v != CVY_NONE && i < g->nodes.n; i++) {
         const struct cvy_node *node = &g->nodes.data[i];
         for (int k = 0; k < node->n_in; k++) {
             if (node->in[k] == v)
                 return node->stage;
         }
     }
-    return 0;
+    return -1;
+}
+
+/* The stage that keeps stored value v: the one that reads it in g; else, for a parameter that the loss does not depend
+   on, the one that reads it in evaluation. What nobody reads stays on the first. */
+static int32_t home_stage(const struct cvy_graph *g, const struct cvy_graph *evaluation, cvy_value v) {
+    int32_t stage = reading_stage(g, v);
+    if (stage < 0)
+        stage = reading_stage(evaluation, cvy_graph_find(evaluation, g->values.data[v].name));
+    return stage < 0 ? 0 : stage;
 }
 
 static cvy_status add_stored(struct cvy_store *store, const struct cvy_value_info *info,
@@ -42,11 +51,12 @@ static cvy_status add_stored(struct cvy_store *store, const struct cvy_value_inf
 }
 
 cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
-                           const struct cvy_device *device, int32_t stage) {
+                           const struct cvy_graph *evaluation, const struct cvy_device *device,
+                           int32_t stage) {
     for (size_t v = 0; v < g->values.n; v++) {
         const struct cvy_value_info *info = &g->values.data[v];
         bool is_stored = info->kind != CVY_VALUE_INPUT && info->kind != CVY_VALUE_RESULT;
-        if (is_stored && (info->kind == CVY_VALUE_HYPER || home_stage(g, (cvy_value)v) == stage))
+        if (is_stored && (info->kind == CVY_VALUE_HYPER || home_stage(g, evaluation, (cvy_value)v) == stage))
             CVY_TRY(add_stored(store, info, device));
     }
     return CVY_OK;

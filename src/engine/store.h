@@ -31,9 +31,11 @@ struct cvy_store {
     struct cvy_pool pool;
 };
 
-/* Takes in the stored values of a chosen graph that nodes of `stage` use. */
+/* Takes in the stored values of a chosen graph that nodes of `stage` use, there or, when none does, in the graph of
+   evaluation. */
 cvy_status cvy_store_build(struct cvy_store *store, const struct cvy_graph *g,
-                           const struct cvy_device *device, int32_t stage);
+                           const struct cvy_graph *evaluation, const struct cvy_device *device,
+                           int32_t stage);
 void cvy_store_free(struct cvy_store *store);
 
 struct cvy_stored *cvy_store_find(const struct cvy_store *store, const char *name); /* NULL when absent */
