@@ -72,7 +72,7 @@ enum cvy_instr_kind {
     CVY_I_SEND,   /* `phase`'s values of `shard` that stage `part` reads, to that stage */
     CVY_I_RECV,   /* the same, from stage `part` */
     CVY_I_REDUCE, /* start the all-reduce of `bucket` into `sum`; -1: this device needs no result. Collective */
-    CVY_I_WAIT,   /* wait for it. Collective */
+    CVY_I_WAIT, /* wait for it. Collective. Of asynchronous devices the event says when; it does nothing itself */
     CVY_I_CHECK,  /* the reduced loss must be finite, before anything is updated */
     CVY_I_UPDATE, /* run the update segment of `bucket` */
     CVY_I_RESULT, /* copy the shard's results (losses, ranks, logits) to the host */
@@ -82,13 +82,17 @@ enum cvy_instr_kind {
     CVY_N_INSTR,
 };
 
+/* Streams run at the same time, each in its order: computing, and talking with other devices. */
+enum { CVY_STREAM_COMPUTE, CVY_STREAM_TALK, CVY_N_STREAMS };
+
 struct cvy_instr {
     enum cvy_instr_kind kind;
     enum cvy_phase phase;                                /* RUN */
     int32_t stage, part, shard, slot, sum, from, bucket; /* -1 where not used */
-    int32_t stream;                                      /* 0 compute, 1 communication */
-    uint64_t wait_events;                                /* bit e: event e must have happened */
-    int32_t record_event;                                /* or -1 */
+    int32_t stream;                                      /* CVY_STREAM_... */
+    uint64_t
+        wait_events; /* bit e: before it runs, the newest record of event e above it must have happened */
+    int32_t record_event; /* happens when it, and all above it in its stream, are complete; -1: none */
 };
 
 typedef CVY_VEC(struct cvy_instr) cvy_schedule;

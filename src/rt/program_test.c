@@ -325,6 +325,12 @@ static const struct {
     {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},
     {"broadcast", "broadcast record x5", "line 34: \"x5\" is no event"},
     {"broadcast", "broadcast record e64", "line 34: \"e64\" is no event"},
+    {"broadcast", "broadcast stream 2", "broadcast in schedule start runs in stream 2 of 2"},
+    {"broadcast", "broadcast wait e3",
+     "broadcast in schedule start waits for event e3, which nothing above it"},
+    {"broadcast", "broadcast wait e0 record e0", "start waits for event e0, which nothing above it records"},
+    {"bucket 1\nschedule update", "bucket 1 record e4\nschedule update\n  wait bucket 0 wait e4",
+     "wait in schedule update waits for event e4"},
 };
 
 static void test_refuses(void **state) {

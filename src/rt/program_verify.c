@@ -132,9 +132,28 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
         ((i->kind == CVY_I_RUN || is_message) && (i->stage < 0 || i->part < 0)) ||
         (i->kind == CVY_I_ADD && i->sum < 0) || (i->kind == CVY_I_ADD && i->from < 0))
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
+    if (i->stream < 0 || i->stream >= CVY_N_STREAMS)
+        return BROKEN("%s in schedule %s runs in stream %d of %d", name, schedule, i->stream, CVY_N_STREAMS);
     if (i->kind == CVY_I_RUN && !has_segment(p, i))
         return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule,
                       (int)i->phase, i->stage, i->part);
+    return CVY_OK;
+}
+
+/* A wait for an event that nothing above it records would wait for ever, or for nothing. */
+static cvy_status verify_schedule(const struct cvy_program *p, int k) {
+    const cvy_schedule *schedule = cvy_program_schedule(p, k);
+    uint64_t recorded = 0;
+    for (size_t n = 0; n < schedule->n; n++) {
+        const struct cvy_instr *i = &schedule->data[n];
+        uint64_t missing = i->wait_events & ~recorded;
+        CVY_TRY(verify_instr(p, cvy_schedule_fields[k].name, i));
+        if (missing)
+            return BROKEN("%s in schedule %s waits for event e%d, which nothing above it records",
+                          cvy_instr_name(i->kind), cvy_schedule_fields[k].name, __builtin_ctzll(missing));
+        if (i->record_event >= 0)
+            recorded |= UINT64_C(1) << i->record_event;
+    }
     return CVY_OK;
 }
 
@@ -165,10 +184,7 @@ cvy_status cvy_program_verify(const struct cvy_program *p) {
     CVY_TRY(verify_tables(p));
     for (size_t i = 0; i < p->segments.n; i++)
         CVY_TRY(verify_segment(p, &p->segments.data[i]));
-    for (int k = 0; k < CVY_N_SCHEDULES; k++) {
-        const cvy_schedule *schedule = cvy_program_schedule(p, k);
-        for (size_t i = 0; i < schedule->n; i++)
-            CVY_TRY(verify_instr(p, cvy_schedule_fields[k].name, &schedule->data[i]));
-    }
+    for (int k = 0; k < CVY_N_SCHEDULES; k++)
+        CVY_TRY(verify_schedule(p, k));
     return CVY_OK;
 }

@@ -8,6 +8,7 @@
    Messages. They follow shards in rising order on every link, so that no deadlock can arise: in the forward pass
    stages wait only for lower ones, in the backward pass only for higher ones, and a sender never waits as long as
    no more shards are under way than the sender has slots. */
+#include "rt/program_text.h"
 #include "rt/tree.h"
 #include "strategy/strategy.h"
 
@@ -79,7 +80,7 @@ static void emit_messages(struct writer *w, enum cvy_instr_kind kind, enum cvy_p
         instr.part = peer;
         instr.shard = w->out->first_shard + i;
         instr.slot = i % w->n_slots;
-        instr.stream = 1;
+        instr.stream = CVY_STREAM_TALK;
         if (peers >> peer & 1)
             emit(w, instr);
     }
@@ -88,7 +89,7 @@ static void emit_messages(struct writer *w, enum cvy_instr_kind kind, enum cvy_p
 static void emit_bucket(struct writer *w, enum cvy_instr_kind kind, int32_t bucket) {
     struct cvy_instr instr = cvy_instr_make(kind);
     instr.bucket = bucket;
-    instr.stream = kind == CVY_I_REDUCE;
+    instr.stream = kind == CVY_I_REDUCE ? CVY_STREAM_TALK : CVY_STREAM_COMPUTE;
     bool is_result_here = !w->is_on_master || w->out->replica == 0;
     instr.sum = kind != CVY_I_WAIT && is_result_here ? 0 : -1; /* where the reduced gradients go, and are */
     emit(w, instr);
@@ -97,6 +98,7 @@ static void emit_bucket(struct writer *w, enum cvy_instr_kind kind, int32_t buck
 static void emit_part(struct writer *w, enum cvy_instr_kind kind, int32_t part) {
     struct cvy_instr instr = cvy_instr_make(kind);
     instr.part = part;
+    instr.stream = kind == CVY_I_BROADCAST ? CVY_STREAM_TALK : CVY_STREAM_COMPUTE;
     emit(w, instr);
 }
 
@@ -141,8 +143,8 @@ static uint64_t sources(const struct writer *w, enum cvy_phase phase) {
 }
 
 static void forward(struct writer *w, int32_t i, int32_t sum) {
-    emit_shard(w, CVY_I_LOAD, i);
     emit_messages(w, CVY_I_RECV, CVY_PHASE_FORWARD, sources(w, CVY_PHASE_FORWARD), i);
+    emit_shard(w, CVY_I_LOAD, i);
     emit_run(w, CVY_PHASE_FORWARD, 0, i, sum);
     emit_messages(w, CVY_I_SEND, CVY_PHASE_FORWARD, w->in->sends[CVY_PHASE_FORWARD][w->stage], i);
 }
@@ -302,7 +304,10 @@ cvy_status cvy_schedule_write(const struct cvy_strategy_input *in, struct cvy_or
         write_rest(&w);
     free(w.sum_of_shard);
     free(w.is_taken);
-    return status ? status : w.status;
+    CVY_TRY(status ? status : w.status);
+    for (int k = 0; k < CVY_N_SCHEDULES; k++)
+        CVY_TRY(cvy_events_write(out, cvy_program_schedule(out, k)));
+    return CVY_OK;
 }
 
 cvy_status cvy_check_shards(const struct cvy_strategy_input *in) {

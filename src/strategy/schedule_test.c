@@ -55,14 +55,14 @@ static void test_ddp(void **state) {
     schedule_case_make(&c);
     assert_text(&c.program[1]->train, "  load shard 1 slot 0\n"
                                       "  run F0 shard 1 slot 0 sum 0\n"
-                                      "  run B0.0 shard 1 slot 0 sum 0\n"
-                                      "  reduce sum 0 bucket 0 stream 1\n"
-                                      "  run B0.1 shard 1 slot 0 sum 0\n"
-                                      "  reduce sum 0 bucket 1 stream 1\n"
-                                      "  wait bucket 0\n"
+                                      "  run B0.0 shard 1 slot 0 sum 0 record e0\n"
+                                      "  reduce sum 0 bucket 0 wait e0 record e1 stream 1\n"
+                                      "  run B0.1 shard 1 slot 0 sum 0 record e0\n"
+                                      "  reduce sum 0 bucket 1 wait e0 record e2 stream 1\n"
+                                      "  wait bucket 0 wait e1\n"
                                       "  check\n"
                                       "  update sum 0 bucket 0\n"
-                                      "  wait bucket 1\n"
+                                      "  wait bucket 1 wait e2\n"
                                       "  update sum 0 bucket 1\n");
     schedule_case_free(&c);
 }
@@ -72,20 +72,20 @@ static void test_dp(void **state) {
     (void)state;
     struct schedule_case c = {.strategy = "dp", .n_devices = 2, .n_shards = 2, .n_buckets_of_stage = 1};
     schedule_case_make(&c);
-    assert_text(&c.program[0]->train, "  broadcast part 1\n"
+    assert_text(&c.program[0]->train, "  broadcast part 1 stream 1\n"
                                       "  load shard 0 slot 0\n"
                                       "  run F0 shard 0 slot 0 sum 0\n"
-                                      "  run B0.0 shard 0 slot 0 sum 0\n"
-                                      "  reduce sum 0 bucket 0 stream 1\n"
-                                      "  wait bucket 0\n"
+                                      "  run B0.0 shard 0 slot 0 sum 0 record e0\n"
+                                      "  reduce sum 0 bucket 0 wait e0 record e1 stream 1\n"
+                                      "  wait bucket 0 wait e1\n"
                                       "  check\n"
                                       "  update sum 0 bucket 0\n");
-    assert_text(&c.program[1]->train, "  broadcast part 1\n"
-                                      "  refresh part 0\n"
+    assert_text(&c.program[1]->train, "  broadcast part 1 record e0 stream 1\n"
+                                      "  refresh part 0 wait e0\n"
                                       "  load shard 1 slot 0\n"
                                       "  run F0 shard 1 slot 0 sum 0\n"
-                                      "  run B0.0 shard 1 slot 0 sum 0\n"
-                                      "  reduce bucket 0 stream 1\n"
+                                      "  run B0.0 shard 1 slot 0 sum 0 record e0\n"
+                                      "  reduce bucket 0 wait e0 stream 1\n"
                                       "  wait bucket 0\n");
     schedule_case_free(&c);
 }
@@ -96,29 +96,29 @@ static void test_pipeline(void **state) {
     struct schedule_case c = {.strategy = "pipeline", .n_devices = 2, .n_shards = 2, .n_buckets_of_stage = 1};
     schedule_case_make(&c);
     assert_text(&c.program[0]->train, "  load shard 0 slot 0\n"
-                                      "  run F0 shard 0 slot 0 sum 0\n"
-                                      "  send F0.1 shard 0 slot 0 stream 1\n"
+                                      "  run F0 shard 0 slot 0 sum 0 record e0\n"
+                                      "  send F0.1 shard 0 slot 0 wait e0 stream 1\n"
                                       "  load shard 1 slot 1\n"
-                                      "  run F0 shard 1 slot 1 sum 1\n"
-                                      "  send F0.1 shard 1 slot 1 stream 1\n"
-                                      "  recv B0.1 shard 0 slot 0 stream 1\n"
-                                      "  run B0.1 shard 0 slot 0 sum 0\n"
-                                      "  recv B0.1 shard 1 slot 1 stream 1\n"
-                                      "  run B0.1 shard 1 slot 1 sum 1\n"
+                                      "  run F0 shard 1 slot 1 sum 1 record e0\n"
+                                      "  send F0.1 shard 1 slot 1 wait e0 stream 1\n"
+                                      "  recv B0.1 shard 0 slot 0 record e0 stream 1\n"
+                                      "  run B0.1 shard 0 slot 0 sum 0 wait e0\n"
+                                      "  recv B0.1 shard 1 slot 1 record e0 stream 1\n"
+                                      "  run B0.1 shard 1 slot 1 sum 1 wait e0\n"
                                       "  add sum 0 from 1 bucket 1\n"
                                       "  check\n"
                                       "  update sum 0 bucket 1\n");
-    assert_text(&c.program[1]->train, "  load shard 0 slot 0\n"
-                                      "  recv F1 shard 0 slot 0 stream 1\n"
+    assert_text(&c.program[1]->train, "  recv F1 shard 0 slot 0 record e0 stream 1\n"
+                                      "  load shard 0 slot 0 wait e0\n"
                                       "  run F1 shard 0 slot 0 sum 0\n"
-                                      "  run B1.0 shard 0 slot 0 sum 0\n"
-                                      "  send B1.0 shard 0 slot 0 stream 1\n"
-                                      "  load shard 1 slot 0\n"
-                                      "  recv F1 shard 1 slot 0 stream 1\n"
+                                      "  run B1.0 shard 0 slot 0 sum 0 record e0\n"
+                                      "  send B1.0 shard 0 slot 0 wait e0 stream 1\n"
+                                      "  recv F1 shard 1 slot 0 record e0 stream 1\n"
+                                      "  load shard 1 slot 0 wait e0\n"
                                       "  run F1 shard 1 slot 0 sum 1\n"
-                                      "  run B1.0 shard 1 slot 0 sum 1\n"
+                                      "  run B1.0 shard 1 slot 0 sum 1 record e0\n"
                                       "  add sum 0 from 1 bucket 0\n"
-                                      "  send B1.0 shard 1 slot 0 stream 1\n"
+                                      "  send B1.0 shard 1 slot 0 wait e0 stream 1\n"
                                       "  check\n"
                                       "  update sum 0 bucket 0\n");
     schedule_case_free(&c);

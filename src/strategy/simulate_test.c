@@ -24,6 +24,15 @@ static void check_end(const struct world *w) {
     }
 }
 
+/* The meetings of asynchronous devices leave nobody waiting for ever either. */
+static void check_reduced_at_once(struct schedule_case *c) {
+    static struct world world;
+    world_open(&world, c);
+    world.is_reduced_at_once = true;
+    world_run(&world, offsetof(struct cvy_program, train), false);
+    check_end(&world);
+}
+
 /* One step as the strategy runs it, and one in split calls. */
 static void check_training(struct schedule_case *c, struct limits (*limits)(const struct cvy_program *)) {
     static struct world world; /* too large for the stack */
@@ -49,6 +58,7 @@ static void check_training(struct schedule_case *c, struct limits (*limits)(cons
         assert_int_equal(d->n_slots, d->p->n_slots_split);
         assert_int_equal(d->n_sums, d->p->n_sums_split);
     }
+    check_reduced_at_once(c);
     schedule_case_free(c);
 }
 

@@ -54,6 +54,8 @@ struct world {
     struct device device[CASE_MAX_DEVICES];
     struct link link[CASE_MAX_DEVICES][MAX_STAGES][MAX_STAGES]; /* replica, from, to */
     struct meeting wait[CASE_MAX_BUCKETS], broadcast[MAX_STAGES], check;
+    bool
+        is_reduced_at_once; /* as an asynchronous device does: the stream stands in `reduce` until all have come */
 };
 
 static bool is_mine(const struct world *w, const struct device *d, int32_t bucket) {
@@ -149,9 +151,12 @@ static bool meet(struct device *d, struct meeting *m, int n) {
     return true;
 }
 
-static void load(const struct world *w, struct device *d, const struct cvy_instr *i) {
+/* By its first message, or by what the host brings. */
+static void take_slot(const struct world *w, struct device *d, const struct cvy_instr *i) {
     assert_in_range(i->slot, 0, MAX_SLOTS - 1);
     int32_t before = d->shard_in_slot[i->slot];
+    if (before == i->shard)
+        return;
     if (before >= 0) /* its backward pass is over; its messages: see talk */
         assert_int_equal(d->n_backward[local(d, before)], w->c->n_buckets_of_stage);
     d->shard_in_slot[i->slot] = i->shard;
@@ -189,8 +194,8 @@ static bool talk(struct world *w, struct device *d, const struct cvy_instr *i) {
     int32_t me = d->p->stage, shard = local(d, i->shard);
     bool is_send = i->kind == CVY_I_SEND;
     struct link *link = &w->link[d->p->replica][is_send ? me : i->part][is_send ? i->part : me];
-    assert_int_equal(d->shard_in_slot[i->slot], i->shard);
     if (is_send) {
+        assert_int_equal(d->shard_in_slot[i->slot], i->shard);
         assert_true(w->c->input.sends[i->phase][me] >> i->part & 1);
         assert_true(i->phase == CVY_PHASE_FORWARD ? d->has_forward[shard] : d->n_backward[shard] > 0);
         if (link->n > w->c->input.mesh.pipe)
@@ -200,10 +205,19 @@ static bool talk(struct world *w, struct device *d, const struct cvy_instr *i) {
     }
     if (link->n == 0)
         return false;
+    if (i->phase == CVY_PHASE_FORWARD)
+        take_slot(w, d, i);
+    assert_int_equal(d->shard_in_slot[i->slot], i->shard);
     assert_int_equal(link->queue[0].phase, i->phase);
     assert_int_equal(link->queue[0].shard, i->shard);
     memmove(link->queue, link->queue + 1, (size_t)--link->n * sizeof *link->queue);
     d->received[i->phase][shard] |= UINT64_C(1) << i->part;
+    return true;
+}
+
+static bool post(const struct world *w, struct device *d, const struct cvy_instr *i) {
+    assert_true(is_mine(w, d, i->bucket) && (!d->is_posted[i->bucket] || d->has_arrived));
+    d->is_posted[i->bucket] = true;
     return true;
 }
 
@@ -237,14 +251,16 @@ static bool perform(struct world *w, struct device *d, const struct cvy_instr *i
     case CVY_I_SEND:
     case CVY_I_RECV:
         return talk(w, d, i);
+    case CVY_I_REDUCE:
+        return post(w, d, i) && (!w->is_reduced_at_once || wait(w, d, i));
     case CVY_I_WAIT:
-        return wait(w, d, i);
+        return w->is_reduced_at_once || wait(w, d, i);
     case CVY_I_CHECK:
         return check(w, d);
     case CVY_I_BROADCAST:
         return meet(d, &w->broadcast[d->p->stage], w->c->input.mesh.data);
     case CVY_I_LOAD:
-        load(w, d, i);
+        take_slot(w, d, i);
         break;
     case CVY_I_RUN:
         run(w, d, i);
@@ -254,10 +270,6 @@ static bool perform(struct world *w, struct device *d, const struct cvy_instr *i
         break;
     case CVY_I_UPDATE:
         update(w, d, i);
-        break;
-    case CVY_I_REDUCE:
-        assert_true(is_mine(w, d, i->bucket) && !d->is_posted[i->bucket]);
-        d->is_posted[i->bucket] = true;
         break;
     default:
         break; /* refresh, result: nothing here */

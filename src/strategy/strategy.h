@@ -56,6 +56,10 @@ struct cvy_order {
 cvy_status cvy_schedule_write(const struct cvy_strategy_input *input, struct cvy_order order,
                               struct cvy_program *out);
 
+/* Gives a schedule of `program` the events that make it right on a device with several streams, and no wait that
+   says nothing new. What stood there is replaced. Local. */
+cvy_status cvy_events_write(const struct cvy_program *program, cvy_schedule *schedule);
+
 /* "every replica needs a shard" */
 cvy_status cvy_check_shards(const struct cvy_strategy_input *input);
 /* Refuses a mesh that was asked for where the strategy has no choice. */
