@@ -67,6 +67,26 @@ typedef struct {
     void *context; /* the user's */
 } cvy_log_sink;
 
+/* ---- processes --------------------------------------------------------------------------------- */
+
+/* The processes of one run, as each of them sees it: mpirun starts several, which then train one network together,
+   with world size x devices of one process. */
+typedef struct cvy_world cvy_world;
+
+/* Meets the other processes that the launcher (mpirun of Open MPI or MPICH) started with this one; without a launcher
+   it makes a world of one. Once in a process, by its main thread, before the plans that name it. timeout_s is the
+   deadline of this and of each later wait; 0: 30. CVY_ERR_LOST: a process did not come; CVY_ERR_UNSUPPORTED: the plugin
+   for this launcher is not installed. Collective. */
+CVY_API cvy_status cvy_world_open(double timeout_s, cvy_world **out);
+/* After the plans that name it were freed. `status` CVY_OK: waits until all processes say so. Anything else: this
+   process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after. Accepts NULL.
+   Collective, or after a failure Local. */
+CVY_API cvy_status cvy_world_close(cvy_world *world, cvy_status status);
+/* 0 … size - 1. NULL: 0. Local. */
+CVY_API int cvy_world_rank(const cvy_world *world);
+/* NULL: 1. Local. */
+CVY_API int cvy_world_size(const cvy_world *world);
+
 /* ---- graphs ------------------------------------------------------------------------------------ */
 
 typedef enum { CVY_F32, CVY_F64, CVY_BF16, CVY_F16, CVY_I32, CVY_I64, CVY_U8 } cvy_dtype;
@@ -279,6 +299,7 @@ typedef struct {
     uint64_t seed;             /* of initial weights and dropout */
     double timeout_s;          /* 30: deadline of each wait between devices */
     bool timeline;             /* record what every instruction took, for the project's own benchmarks */
+    cvy_world *world;          /* the processes that take part, each with `devices`; NULL: this one alone */
     cvy_log_sink log;          /* its context must outlive the plan */
 } cvy_plan_options;
 
@@ -287,13 +308,18 @@ typedef struct {
    or output of the wrong form; and with an optimizer, no loss that depends on a parameter; a plan that needs more
    than device_memory (the error says how much, and which strategies would do with less). Nothing large is allocated.
    Parameters that the loss does not depend on are named in a warning: they get no gradient and keep their values.
-   Local now; Collective once several processes take part. */
+   With a world, CVY_ERR_USAGE in all processes when they differ in options or graph: the first line that differs.
+   Collective. */
 CVY_API cvy_status cvy_plan_new(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
 /* After its session was freed. */
 CVY_API void cvy_plan_free(cvy_plan *plan);
 /* The text of `convoy explain`: pass is "build", "fuse", "autodiff", "choose", "program" or NULL for a summary.
    The caller frees *out with free(). CVY_ERR_USAGE: no such pass. Local. */
 CVY_API cvy_status cvy_plan_explain(const cvy_plan *plan, const char *pass, char **out);
+/* From its next epoch on, the loader reads only those images of each batch that this process's devices work on; the
+   others' pixels are anything. All processes' parts together are the batch, none of it twice; the order, the labels
+   and the number of batches stay those of the whole. Local. */
+CVY_API cvy_status cvy_plan_share(const cvy_plan *plan, cvy_loader *loader);
 
 /* Allocates, and initialises the weights from the plan's seed, a function of seed and names alone. `plan` must
    outlive it and has one session at a time (CVY_ERR_USAGE); a later one starts afresh. Collective. */

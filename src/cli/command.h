@@ -10,7 +10,7 @@ struct command {
     const char *help;                        /* one line */
     const struct flag_group *const *groups;  /* NULL-terminated */
     void (*more_help)(struct cvy_text *out); /* behind the flags; NULL: nothing */
-    bool takes_interrupts;                   /* Ctrl-C is its own affair; else it ends the process at once */
+    bool is_collective; /* under mpirun its processes work together; else each by itself */
     /* The flags are parsed; values->options is a struct options. Prints results to stdout; errors are left to the
        caller. */
     cvy_status (*run)(struct flag_values *values, const cvy_log_sink *log);

@@ -71,5 +71,6 @@ const struct command command_eval = {
     .usage = "--weights PATH --data SPEC [flags]",
     .help = "judge weights on the validation split of a data set",
     .groups = groups,
+    .is_collective = true,
     .run = eval_run,
 };

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+enum { LAST_WORDS_US = 500000 };
+
 static void collect(sigset_t *set) {
     struct sigaction hangup;
     sigemptyset(set);
@@ -20,6 +22,8 @@ static void *wait_for_signals(void *argument) {
     int signal;
     while (sigwait(&interrupt->signals, &signal) == 0 && !interrupt->is_closing) {
         if (!interrupt->is_soft || interrupt->is_asked) {
+            if (interrupt->is_in_company)
+                usleep(LAST_WORDS_US);
             cvy_log(interrupt->log, CVY_LOG_INFO, "stopped: interrupted%s",
                     interrupt->is_asked ? " at once; the checkpoints are as they were" : "");
             _exit(cvy_exit_code(CVY_INTERRUPTED));
@@ -30,8 +34,7 @@ static void *wait_for_signals(void *argument) {
     return NULL;
 }
 
-cvy_status interrupt_open(struct interrupt *interrupt, bool is_soft, const cvy_log_sink *log) {
-    interrupt->is_soft = is_soft;
+cvy_status interrupt_open(struct interrupt *interrupt, const cvy_log_sink *log) {
     interrupt->log = log;
     collect(&interrupt->signals);
     pthread_sigmask(SIG_BLOCK, &interrupt->signals, &interrupt->before);

@@ -11,8 +11,11 @@
 #include <stdbool.h>
 
 struct interrupt { /* zero-initialised: not open */
-    bool
-        is_soft; /* the first signal only sets is_asked; the second one, or else the first, ends the process */
+    /* soft: the first signal only sets is_asked, the second ends the process; else the first one does */
+    _Atomic bool is_soft;
+    /* Other processes work on the same: when one of them is lost, the launcher stops the others, but they should say
+       first who it was. */
+    _Atomic bool is_in_company;
     const cvy_log_sink *log;
     sigset_t signals, before;
     pthread_t thread;
@@ -22,7 +25,7 @@ struct interrupt { /* zero-initialised: not open */
 
 /* To be called before other threads are started: they inherit what is blocked. The process ends with 130 at once and
    says so; checkpoints stay whole. */
-cvy_status interrupt_open(struct interrupt *interrupt, bool is_soft, const cvy_log_sink *log);
+cvy_status interrupt_open(struct interrupt *interrupt, const cvy_log_sink *log);
 void interrupt_close(struct interrupt *interrupt);
 
 #endif

@@ -11,18 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The reason is the last thing on stderr; CONVOY_TRACE=1 adds the places that it came through before it. */
-static int fail(cvy_status status) {
+/* The reason is the last thing on stderr; CONVOY_TRACE=1 adds the places that it came through before it. Of several
+   processes each says its own; one write, so that their lines do not mix. */
+static int fail(const cvy_world *world, cvy_status status) {
+    char who[32] = "";
     fflush(stdout);
+    if (cvy_world_size(world) > 1)
+        snprintf(who, sizeof who, "rank %d: ", cvy_world_rank(world));
     if (getenv("CONVOY_TRACE"))
-        fprintf(stderr, "convoy: trace: %s\n", cvy_error_trace());
-    fprintf(stderr, "convoy: %s: %s\n", status == CVY_INTERRUPTED ? "stopped" : "error", cvy_error());
+        fprintf(stderr, "convoy: %strace: %s\n", who, cvy_error_trace());
+    fprintf(stderr, "convoy: %s%s: %s\n", who, status == CVY_INTERRUPTED ? "stopped" : "error", cvy_error());
     return cvy_exit_code(status);
 }
 
-/* One call, one line: lines of different threads do not mix. On a terminal a progress bar may stand there. */
+/* One call, one line: lines of different threads do not mix. On a terminal a progress bar may stand there. Rank 0
+   speaks for all processes. */
 static void write_log(void *context, cvy_log_level level, const char *line) {
-    (void)context;
+    const struct options *options = context;
+    if (cvy_world_rank(options->world) > 0)
+        return;
     fprintf(stderr, "%sconvoy: %s%s\n", printer_is_terminal(STDERR_FILENO) ? "\r\033[K" : "",
             level == CVY_LOG_WARNING ? "warning: " : "", line);
 }
@@ -76,20 +83,51 @@ static cvy_status flush_output(void) {
     return CVY_OK;
 }
 
-static cvy_status run_command(const struct command *command, int argc, char **argv) {
-    const cvy_log_sink log = {.write = write_log};
-    struct options options = {.help = 0};
+/* Meets the other processes that a launcher started. Rank 0 prints for all. */
+static cvy_status join(struct options *options, struct interrupt *interrupt) {
+    CVY_TRY(cvy_world_open(options->timeout_s, &options->world));
+    interrupt->is_in_company = cvy_world_size(options->world) > 1;
+    if (cvy_world_rank(options->world) > 0 && !freopen("/dev/null", "w", stdout))
+        return CVY_FAIL(CVY_ERR_IO, "/dev/null cannot be opened");
+    return CVY_OK;
+}
+
+/* Says what went wrong, then parts from the other processes: a launcher may end all of them as soon as one is gone.
+   After a failure nobody waits, and what the launcher's library left running is not taken apart. */
+static int part(const struct options *options, cvy_status status) {
+    cvy_world *world = options->world;
+    bool is_in_company = cvy_world_size(world) > 1;
+    bool is_common = status == CVY_OK || status == CVY_INTERRUPTED; /* all processes come here */
+    int code = status == CVY_OK ? 0 : fail(world, status);
+    cvy_status parted = cvy_world_close(world, is_common ? CVY_OK : status);
+    if (is_common && parted != CVY_OK)
+        code = fail(NULL, parted);
+    if (is_in_company && code != 0) {
+        fflush(stdout);
+        _exit(code);
+    }
+    return code;
+}
+
+static int run_command(const struct command *command, int argc, char **argv) {
+    struct interrupt interrupt = {.is_open = false};
+    struct options options = {.interrupt = &interrupt};
+    const cvy_log_sink log = {.write = write_log, .context = &options};
     struct flag_values values = {
         .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
-    struct interrupt interrupt = {.is_open = false};
     cvy_status status = flags_parse(&values, argc, argv);
-    if (status == CVY_OK && !command->takes_interrupts)
-        status = interrupt_open(&interrupt, false, &log);
+    if (status == CVY_OK)
+        status = interrupt_open(&interrupt, &log);
+    if (status == CVY_OK && command->is_collective && !options.help)
+        status = join(&options, &interrupt);
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);
+    if (status == CVY_OK)
+        status = flush_output();
+    int code = part(&options, status);
     interrupt_close(&interrupt);
     flags_free(&values);
-    return status == CVY_OK ? flush_output() : status;
+    return code;
 }
 
 /* Whoever starts us with stdin, stdout or stderr closed must not find our lines in the next file that we open. */
@@ -118,7 +156,5 @@ int main(int argc, char **argv) {
     }
     const struct command *command;
     cvy_status status = find_command(argv[1], &command);
-    if (status == CVY_OK)
-        status = run_command(command, argc - 2, argv + 2);
-    return status == CVY_OK ? 0 : fail(status);
+    return status == CVY_OK ? run_command(command, argc - 2, argv + 2) : fail(NULL, status);
 }

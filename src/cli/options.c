@@ -157,7 +157,8 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .bucket_mb = o->bucket_mb,
                               .first_bucket_mb = o->first_bucket_mb,
                               .seed = (uint64_t)o->seed,
-                              .timeout_s = o->timeout_s};
+                              .timeout_s = o->timeout_s,
+                              .world = o->world};
 }
 
 /* --data-path DIR is --data folder:DIR. */

@@ -44,6 +44,10 @@ struct options { /* in the order of the groups */
 
     const char *config;
     int help;
+
+    /* not flags: what the run works with */
+    cvy_world *world;            /* of a command that is collective */
+    struct interrupt *interrupt; /* open */
 };
 
 extern const struct flag_group group_shape, group_weights, group_data, group_prepare, group_augment,

@@ -16,8 +16,10 @@ enum { BAR = 24, MIN_BAR = 4, WIDTH = 80, REDRAW_NS = 100000000 };
 void printer_devices(const cvy_plan *plan) {
     struct cvy_plan_facts f;
     cvy_plan_facts(plan, &f);
-    printf("using %d device%s: %s (%s, S=%lld, T=%d)\n", f.n_devices, f.n_devices == 1 ? "" : "s", f.devices,
-           f.strategy, LL(f.shards), f.threads);
+    printf("using %d device%s: %s", f.n_devices, f.n_devices == 1 ? "" : "s", f.devices);
+    if (f.n_processes > 1)
+        printf(" in each of %d processes", f.n_processes);
+    printf(" (%s, S=%lld, T=%d)\n", f.strategy, LL(f.shards), f.threads);
     fflush(stdout);
 }
 

@@ -14,12 +14,12 @@ static cvy_status fix(struct flag_values *values, const char *name, int64_t valu
 
 static json_t *settled(const struct cvy_trainer *t, const struct cvy_plan_facts *f) {
     const int64_t *input = t->task.options.input;
-    return json_pack("{s:s, s:i, s:s, s:s, s:I, s:i, s:s, s:I, s:[III], s:I, s:I}", "devices", f->devices,
-                     "n_devices", f->n_devices, "strategy", f->strategy, "backend", f->backend, "shards",
-                     (json_int_t)f->shards, "threads_per_device", f->threads, "conv_algo", f->conv_algo,
-                     "num_classes", (json_int_t)t->task.options.num_classes, "input", (json_int_t)input[0],
-                     (json_int_t)input[1], (json_int_t)input[2], "train_images",
-                     (json_int_t)cvy_dataset_size(t->task.train), "val_images",
+    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:i, s:s, s:I, s:[III], s:I, s:I}", "devices", f->devices,
+                     "n_devices", f->n_devices, "n_processes", f->n_processes, "strategy", f->strategy,
+                     "backend", f->backend, "shards", (json_int_t)f->shards, "threads_per_device", f->threads,
+                     "conv_algo", f->conv_algo, "num_classes", (json_int_t)t->task.options.num_classes,
+                     "input", (json_int_t)input[0], (json_int_t)input[1], (json_int_t)input[2],
+                     "train_images", (json_int_t)cvy_dataset_size(t->task.train), "val_images",
                      (json_int_t)cvy_dataset_size(t->task.val));
 }
 
@@ -47,7 +47,7 @@ static json_t *describe(const struct flag_values *values, const struct cvy_train
 cvy_status run_file_write(struct flag_values *values, const struct cvy_trainer *t,
                           const struct run_result *result) {
     const char *dir = t->options.output_dir;
-    if (!dir)
+    if (!dir || cvy_world_rank(t->options.task.plan.world) > 0)
         return CVY_OK;
     struct cvy_plan_facts facts;
     cvy_plan_facts(t->task.plan, &facts);

@@ -118,21 +118,16 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(go_on(values));
-    struct interrupt interrupt = {.is_open = false};
-    if (o->test_only) {
-        CVY_TRY(interrupt_open(&interrupt, false, log));
-        cvy_status status = eval_run(values, log);
-        interrupt_close(&interrupt);
-        return status;
-    }
+    if (o->test_only)
+        return eval_run(values, log);
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
     CVY_TRY(command_no_rest(values));
     CVY_TRY(make_options(values, log, &options));
-    CVY_TRY(interrupt_open(&interrupt, true, log));
-    cvy_status status = train(values, &trainer, &options, &interrupt);
+    o->interrupt->is_soft = true;
+    cvy_status status = train(values, &trainer, &options, o->interrupt);
     cvy_trainer_close(&trainer);
-    interrupt_close(&interrupt);
+    o->interrupt->is_soft = false;
     return status;
 }
 
@@ -150,6 +145,6 @@ const struct command command_train = {
     .help = "train a network and judge it after every epoch",
     .groups = groups,
     .more_help = options_optimizer_help,
-    .takes_interrupts = true,
+    .is_collective = true,
     .run = run,
 };

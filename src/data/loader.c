@@ -2,6 +2,7 @@
    Which sample stands at which position of an epoch, and what is done to it, are functions of (seed, epoch,
    sample index) alone; workers only decide who computes it. Position p lies in batch p / batch_size, which
    lives in slot batch % n_slots. */
+#include "data/loader.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/prefetch.h"
@@ -24,6 +25,9 @@ struct reader { /* one thread's working memory */
 struct cvy_loader {
     const struct cvy_dataset *dataset;
     cvy_loader_options options;
+    struct share {
+        int64_t n_shards, first, n; /* the images of n shards from `first` on are read, of n_shards */
+    } share, next_share;            /* of this epoch, and of the next */
     struct cvy_transform transform;
     size_t image_bytes;
     int64_t batch_size; /* at most the data set's size */
@@ -59,6 +63,14 @@ static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loa
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
+/* Does this process need the image? Shard s of a batch of n holds the images from floor(n s / S) on. */
+static bool is_in_share(const struct cvy_loader *loader, int64_t position) {
+    const struct share *share = &loader->share;
+    int64_t at = position % loader->batch_size, n = loader->dataset->n - (position - at);
+    n = n > loader->batch_size ? loader->batch_size : n;
+    return at >= n * share->first / share->n_shards && at < n * (share->first + share->n) / share->n_shards;
+}
+
 static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
     const struct cvy_dataset *dataset = loader->dataset;
     const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
@@ -68,6 +80,8 @@ static cvy_status read_position(const struct cvy_loader *loader, struct reader *
     slot->indices[at] = i;
     if (!dataset->is_unlabelled)
         CVY_TRY(cvy_dataset_label(dataset, i, &slot->labels[at]));
+    if (!is_in_share(loader, position))
+        return CVY_OK;
     CVY_TRY(dataset->format->read(dataset, i, &reader->image));
     cvy_status status = cvy_transform_apply(&loader->transform, &rng, &reader->work, &reader->image,
                                             slot->images + (size_t)at * loader->image_bytes);
@@ -111,6 +125,7 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     CVY_TRY(CVY_ALLOC(loader, 1));
     loader->dataset = dataset;
     loader->options = *options;
+    loader->next_share = (struct share){.n_shards = 1, .n = 1};
     loader->options.preset = NULL; /* the caller's text, used up by the plan */
     loader->batch_size = options->batch_size < dataset->n ? options->batch_size : dataset->n;
     loader->n_slots = options->workers ? N_SLOTS : 1;
@@ -159,6 +174,10 @@ void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *heig
     *width = loader->transform.width;
 }
 
+void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t first, int64_t n) {
+    loader->next_share = (struct share){n_shards, first, n};
+}
+
 /* ---- epochs -------------------------------------------------------------------------------------- */
 
 /* Fisher and Yates: position i takes one of those not yet placed, 0 .. i. */
@@ -182,6 +201,7 @@ cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch) {
     if (loader->prefetch)
         cvy_prefetch_stop(loader->prefetch);
     loader->epoch = epoch;
+    loader->share = loader->next_share;
     loader->next_batch = 0;
     loader->n_batches = (loader->dataset->n + loader->batch_size - 1) / loader->batch_size;
     fill_order(loader);

@@ -3,6 +3,8 @@
 #include "engine/checkpoint.h"
 
 #include "base/file.h"
+#include "engine/session.h"
+#include "engine/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -174,7 +176,7 @@ static cvy_status write_files(const char *folder, cvy_session *session, const st
         status = cvy_card_save(card, session, path[0]);
     if (status == CVY_OK)
         status = cvy_session_save_optimizer(session, path[1]);
-    if (status == CVY_OK)
+    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
         status = write_state(path[2], state);
     for (int i = 0; i < N_FILES; i++)
         free(path[i]);
@@ -183,18 +185,24 @@ static cvy_status write_files(const char *folder, cvy_session *session, const st
 
 cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
                                const struct cvy_card *card, const struct cvy_train_state *state) {
+    cvy_world *world = session->plan->options.world;
+    bool is_writer = cvy_world_rank(world) == 0;
     char *place = NULL, *fresh = NULL, *aside = NULL;
     cvy_status status;
     CVY_TRY_OUT(join(&place, dir, name, ""));
     CVY_TRY_OUT(join(&fresh, dir, name, ".new"));
     CVY_TRY_OUT(join(&aside, dir, name, ".old"));
-    cvy_checkpoint_tidy(dir, name);
-    CVY_TRY_OUT(make_one(fresh));
+    if (is_writer)
+        cvy_checkpoint_tidy(dir, name);
+    status = is_writer ? make_one(fresh) : CVY_OK;
+    CVY_TRY_OUT(cvy_world_share_failure(world, status, fresh));
     status = write_files(fresh, session, card, state);
-    if (status == CVY_OK)
+    if (status == CVY_OK && is_writer)
         status = put_in_place(fresh, place, aside);
-    if (status != CVY_OK)
+    if (status != CVY_OK && is_writer)
         remove_checkpoint(fresh);
+    if (status != CVY_ERR_LOST)
+        status = cvy_world_share_failure(world, status, place);
 out:
     free(place);
     free(fresh);

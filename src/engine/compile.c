@@ -300,6 +300,17 @@ out:
     return status;
 }
 
+/* What every stage keeps, also those of other processes; once, by this process's first device. */
+static cvy_status list_stores(const struct cvy_worker *worker, const struct cvy_graph *chosen) {
+    struct cvy_plan *plan = worker->plan;
+    if (worker->rank != plan->first_device)
+        return CVY_OK;
+    CVY_TRY(CVY_ALLOC(plan->stores, (size_t)plan->mesh.pipe));
+    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
+        CVY_TRY(cvy_store_build(&plan->stores[stage], chosen, worker->device, stage));
+    return CVY_OK;
+}
+
 cvy_status cvy_compile_program(struct cvy_worker *worker) {
     struct cvy_plan *plan = worker->plan;
     struct cvy_graph *train = NULL, *evaluation = NULL;
@@ -313,6 +324,7 @@ cvy_status cvy_compile_program(struct cvy_worker *worker) {
     }
     CVY_TRY_OUT(cvy_choose_graph(worker, plan->rule_batch, false, &evaluation));
     CVY_TRY_OUT(schedule(worker, train, evaluation));
+    CVY_TRY_OUT(list_stores(worker, train ? train : evaluation));
     if (train)
         CVY_TRY_OUT(compile_chosen(worker, train, plan->rule_batch, true));
     CVY_TRY_OUT(compile_chosen(worker, evaluation, plan->rule_batch, false));

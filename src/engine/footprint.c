@@ -2,6 +2,7 @@
    done. When it does not, the plans of the other strategies for the same devices are made too, without allocating
    what they need, to say which of them would. */
 #include "engine/plan.h"
+#include "engine/world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +41,12 @@ static void print_needs(const struct cvy_plan *plan, struct cvy_text *out) {
         cvy_text_printf(out, ", at most %.1f MB on any", mb(cvy_plan_bytes(plan)));
 }
 
-bool cvy_plan_fits(const struct cvy_plan *plan) {
-    return plan->options.device_memory == 0 || cvy_plan_bytes(plan) <= (size_t)plan->options.device_memory;
+cvy_status cvy_plan_measure(struct cvy_plan *plan) {
+    int64_t most = (int64_t)cvy_plan_bytes(plan), limit = plan->options.device_memory;
+    if (limit)
+        CVY_TRY(cvy_world_max(plan->options.world, &most, "memory of the devices"));
+    plan->is_fitting = limit == 0 || most <= limit;
+    return CVY_OK;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------------- */
@@ -106,7 +111,7 @@ static void try_plan(struct ways *ways, const struct cvy_strategy *strategy, con
     options.log = (cvy_log_sink){0};
     if (ways->n == MAX_WAYS || cvy_plan_make(ways->plan->built, &options, &plan) != CVY_OK)
         return; /* what these devices or shards do not allow is no way out */
-    if (cvy_plan_fits(plan)) {
+    if (plan->is_fitting) {
         cvy_text_printf(&ways->text, "%s--strategy %s", ways->n++ ? ", " : "", strategy->name);
         if (mesh)
             cvy_text_printf(&ways->text, " --mesh %s", mesh);
@@ -138,7 +143,7 @@ cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_opt
     struct cvy_text needs = {0};
     size_t n;
     const struct cvy_strategy *const *table = cvy_strategy_table(&n);
-    if (cvy_plan_fits(plan))
+    if (plan->is_fitting)
         return CVY_OK;
     print_needs(plan, &needs);
     for (size_t i = 0; i < n; i++)

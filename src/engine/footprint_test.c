@@ -157,7 +157,7 @@ static void test_stages_are_cut_to_fit(void **state) {
     size_t by_time = bytes_of(g, &mp);
     options.device_memory = (int64_t)(by_time - 1);
     assert_ok(cvy_plan_new(g, &options, &plan));
-    assert_true(plan->is_tight && cvy_plan_fits(plan));
+    assert_true(plan->is_tight && plan->is_fitting);
     cvy_plan_free(plan);
     options.device_memory = (int64_t)by_time;
     assert_ok(cvy_plan_new(g, &options, &plan));

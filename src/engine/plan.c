@@ -2,6 +2,7 @@
 #include "engine/plan.h"
 
 #include "engine/devices.h"
+#include "engine/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,11 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
         return CVY_FAIL(CVY_ERR_USAGE, "no strategy '%s'%s; `convoy train --help` lists them", o->strategy,
                         cvy_suggest(suggestion, o->strategy, names, n));
     }
+    if (plan->strategy->is_one_process && cvy_world_size(o->world) > 1)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "strategy %s keeps the parameters on a device of one process, and this run has %d "
+                        "processes: take --strategy ddp, or give one process all devices",
+                        plan->strategy->name, cvy_world_size(o->world));
     CVY_TRY(choose_schedule(plan));
     CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
     if (plan->mesh.pipe > CVY_MAX_STAGES)
@@ -166,6 +172,10 @@ static cvy_status make_graphs(struct cvy_plan *plan) {
 }
 
 static void free_graphs(struct cvy_plan *plan) {
+    for (int32_t stage = 0; plan->stores && stage < plan->mesh.pipe; stage++)
+        cvy_store_free(&plan->stores[stage]);
+    free(plan->stores);
+    plan->stores = NULL;
     cvy_graph_free(plan->fused);
     cvy_graph_free(plan->train);
     cvy_graph_free(plan->evaluation);
@@ -175,19 +185,20 @@ static void free_graphs(struct cvy_plan *plan) {
 /* ---- devices --------------------------------------------------------------------------------------- */
 
 static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
+    const cvy_world *world = plan->options.world;
     CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
-    plan->team.n = list->n;
+    for (int i = 0; i < list->n; i++)
+        plan->team.workers[i].rank = plan->first_device + i;
     CVY_TRY(cvy_plan_connect(plan));
     for (int i = 0; i < list->n; i++) {
         struct cvy_worker *w = &plan->team.workers[i];
         struct cvy_device_spec spec = {.index = list->index[i],
                                        .n_threads = plan->options.threads_per_device,
-                                       .n_local = list->n,
-                                       .local_index = i,
+                                       .n_local = list->n * (world ? world->core_size : 1),
+                                       .local_index = i + list->n * (world ? world->core_rank : 0),
                                        .conv_algo = plan->options.conv_algo,
                                        .log = &plan->options.log};
         w->plan = plan;
-        w->rank = i;
         w->is_evaluation_stale = true;
         CVY_TRY(plan->backend->open(&spec, &w->device));
     }
@@ -218,14 +229,16 @@ static void free_program(struct cvy_worker *w) {
 /* Stages are balanced for speed. When that does not fit the memory, they are cut again, to fit. */
 static cvy_status compile(struct cvy_plan *plan) {
     CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
-    if (cvy_plan_fits(plan) || plan->mesh.pipe == 1)
+    CVY_TRY(cvy_plan_measure(plan));
+    if (plan->is_fitting || plan->mesh.pipe == 1)
         return CVY_OK;
     for (int i = 0; i < plan->team.n; i++)
         free_program(&plan->team.workers[i]);
     free_graphs(plan);
     plan->is_tight = true;
     CVY_TRY(make_graphs(plan));
-    return cvy_team_run(&plan->team, compile_task, NULL);
+    CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
+    return cvy_plan_measure(plan);
 }
 
 static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
@@ -236,9 +249,12 @@ static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy
     CVY_TRY(copy_options(plan, options));
     CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, &list));
     plan->backend = list.backend;
-    plan->n_devices = list.n;
+    plan->team.n = list.n;
+    plan->n_devices = list.n * cvy_world_size(options->world);
+    plan->first_device = list.n * cvy_world_rank(options->world);
     plan->options.devices = list.text;
     CVY_TRY(choose_strategy(plan));
+    CVY_TRY(cvy_plan_agree(plan));
     CVY_TRY(make_graphs(plan));
     CVY_TRY(open_devices(plan, &list));
     CVY_TRY(compile(plan));
@@ -297,6 +313,7 @@ void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out) {
                                    .backend = plan->backend->name,
                                    .conv_algo = plan->options.conv_algo,
                                    .n_devices = plan->n_devices,
+                                   .n_processes = cvy_world_size(plan->options.world),
                                    .shards = plan->options.shards,
                                    .threads = plan->n_threads};
     out->arena_bytes = cvy_plan_bytes(plan);

@@ -11,7 +11,8 @@ struct cvy_plan {
     struct cvy_pool pool;
     const struct cvy_backend *backend;
     const struct cvy_strategy *strategy;
-    int n_devices, n_threads;
+    int n_devices, n_threads; /* of all processes; of one device */
+    int32_t first_device;     /* of this process, which has team.n of them */
     struct cvy_mesh mesh;
     char *device_names;              /* "cpu:0-1" */
     int64_t rule_batch;              /* the largest shard */
@@ -19,9 +20,11 @@ struct cvy_plan {
     struct cvy_graph *fused, *train; /* before and after autodiff and update; NULL without optimiser */
     struct cvy_graph *evaluation;
     struct cvy_team team;
-    struct cvy_group **groups;   /* of all devices: a handle each */
+    struct cvy_group **groups;   /* of all devices: a handle each; NULL for those of other processes */
     struct cvy_group **replicas; /* of those with the same stage: mesh.data handles for each stage */
+    struct cvy_store *stores;    /* of each stage: what there is, whichever process has it */
     bool is_used;                /* a session exists */
+    bool is_fitting;             /* every device's arena fits options.device_memory */
     bool is_tight;               /* stages are cut to fit options.device_memory rather than for speed alone */
 };
 
@@ -32,7 +35,7 @@ struct cvy_plan {
 cvy_status cvy_plan_connect(struct cvy_plan *plan);
 void cvy_plan_disconnect(struct cvy_plan *plan);
 
-/* cvy_plan_new, whatever memory the plan needs. Local. */
+/* cvy_plan_new, whatever memory the plan needs. Collective. */
 cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
 
 /* ---- footprint.c ---- */
@@ -42,10 +45,10 @@ struct cvy_stage_options cvy_plan_stage_options(const struct cvy_plan *plan);
 /* Gives the nodes of the training graph their stages; of a tight plan by what they need, too. Local. */
 cvy_status cvy_plan_cut_stages(const struct cvy_plan *plan, const struct cvy_op *optimizer,
                                struct cvy_graph *g);
-/* Does each device's arena fit options.device_memory? Local. */
-bool cvy_plan_fits(const struct cvy_plan *plan);
+/* Finds out whether each device's arena fits options.device_memory. Collective. */
+cvy_status cvy_plan_measure(struct cvy_plan *plan);
 /* If not: the error that says what the devices need, and which other strategies would fit. `asked` are the options as
-   the user gave them. Local. */
+   the user gave them. Collective. */
 cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked);
 /* The largest arena of all devices: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);
@@ -56,6 +59,15 @@ size_t cvy_plan_bytes(const struct cvy_plan *plan);
 int cvy_plan_idle(const struct cvy_plan *plan, int most, struct cvy_text *names);
 /* Warns of them, if there are any, in the plan's log. Local. */
 cvy_status cvy_plan_tell_idle(const struct cvy_plan *plan);
+
+/* ---- share.c: who works on what ---- */
+
+/* The process that has a device. */
+int32_t cvy_plan_process(const struct cvy_plan *plan, int32_t device);
+/* The shards of a process's devices: *n of them from *first on. */
+void cvy_plan_shards(const struct cvy_plan *plan, int32_t process, int32_t *first, int32_t *n);
+/* Are graph and options the same in all processes? CVY_ERR_USAGE if not. Collective. */
+cvy_status cvy_plan_agree(const struct cvy_plan *plan);
 
 /* ---- ports.c ---- */
 

@@ -1,7 +1,9 @@
 /* Sessions: steps, split calls, evaluation. A call hands one schedule to all workers and waits for them. */
 #include "engine/session.h"
+#include "engine/world.h"
 
 #include "graph/init.h"
+#include "rt/tree.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -54,10 +56,10 @@ static cvy_status open_task(struct cvy_worker *worker, void *argument) {
     return CVY_OK;
 }
 
-/* The first replica's stages together have everything. */
+/* All stages together have everything. */
 static cvy_status list_stored(struct cvy_session *session) {
     for (int i = 0; i < session->plan->mesh.pipe; i++) {
-        const struct cvy_store *store = &session->plan->team.workers[i].store;
+        const struct cvy_store *store = &session->plan->stores[i];
         for (size_t k = 0; k < store->values.n; k++)
             CVY_TRY(cvy_vec_push(&session->stored, &store->values.data[k]));
         if (store->staging_bytes > session->staging_bytes)
@@ -157,17 +159,24 @@ static cvy_status explain_failure(struct cvy_session *session, cvy_status status
     struct cvy_error error;
     cvy_error_save(&error, status);
     cvy_status found = cvy_team_run(&session->plan->team, diagnose_task, work);
+    found = cvy_world_share_failure(session->plan->options.world, found, "what made the loss");
     return found == CVY_OK ? cvy_error_restore(&error) : found;
 }
 
-/* The first replica's device that has the loss. */
+/* A device that has the sums: the first replica's, or any other of the last stage. */
+static bool has_metrics(const struct cvy_plan *plan, const struct cvy_worker *worker) {
+    int32_t pipe = plan->mesh.pipe, first = plan->first_device;
+    int32_t mine = first + (pipe - 1 - first % pipe);
+    return worker->rank == mine;
+}
+
 static cvy_status read_metrics_task(struct cvy_worker *worker, void *argument) {
     cvy_metrics *out = argument;
     const struct cvy_operand *operand;
     const struct cvy_segment *segment = cvy_program_forward(worker->program);
     const void *at = cvy_port_address(worker, segment, "loss", 0, 0, &operand);
     float loss = 0, hits[2] = {0, 0};
-    if (worker->program->replica != 0 || !at)
+    if (!has_metrics(worker->plan, worker) || !at)
         return CVY_OK;
     CVY_TRY(worker->device->backend->download(worker->device, &loss, at, sizeof loss));
     at = cvy_port_address(worker, segment, "hits", 0, 0, &operand);
@@ -180,8 +189,13 @@ static cvy_status read_metrics_task(struct cvy_worker *worker, void *argument) {
 }
 
 static cvy_status read_metrics(struct cvy_session *session, int64_t n) {
+    struct cvy_plan *plan = session->plan;
     session->metrics.n = n;
-    return cvy_team_run(&session->plan->team, read_metrics_task, &session->metrics);
+    CVY_TRY(cvy_team_run(&plan->team, read_metrics_task, &session->metrics));
+    if (plan->mesh.pipe == 1) /* everybody has them */
+        return CVY_OK;
+    return cvy_world_broadcast(plan->options.world, cvy_plan_process(plan, plan->mesh.pipe - 1),
+                               &session->metrics, sizeof session->metrics, "metrics");
 }
 
 static struct cvy_work training_work(const struct cvy_session *session, const cvy_batch *batch, int64_t n) {
@@ -255,6 +269,22 @@ static cvy_status check_output(const struct cvy_graph *g, const void *wanted, co
     return CVY_OK;
 }
 
+/* Rows of the images that each process's last stages have worked on, to all processes. */
+static cvy_status gather_rows(const struct cvy_session *session, int64_t n, void *rows, size_t row_bytes) {
+    const struct cvy_plan *plan = session->plan;
+    int32_t pipe = plan->mesh.pipe, first, n_local;
+    int64_t n_shards = plan->options.shards;
+    for (int32_t r = 0; rows && r < plan->mesh.data; r++) {
+        cvy_tree_shards((int32_t)n_shards, plan->mesh.data, r, &first, &n_local);
+        int64_t begin = cvy_shard_first(n, n_shards, first);
+        int64_t end = cvy_shard_first(n, n_shards, first + n_local);
+        CVY_TRY(cvy_world_broadcast(plan->options.world, cvy_plan_process(plan, r * pipe + pipe - 1),
+                                    (char *)rows + (size_t)begin * row_bytes,
+                                    (size_t)(end - begin) * row_bytes, "results"));
+    }
+    return CVY_OK;
+}
+
 cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *given, float *losses, int32_t *ranks,
                         float *logits) {
     const struct cvy_graph *g = session->plan->evaluation;
@@ -274,7 +304,10 @@ cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *given, float *los
     if (v != CVY_NONE)
         work.n_classes = cvy_shape_count(&cvy_graph_value(g, v)->desc.shape) / g->batch;
     session->split = CVY_SPLIT_NONE; /* the slots have held what cvy_backward would need */
-    return run_schedule(session, EVALUATE, &work);
+    CVY_TRY(run_schedule(session, EVALUATE, &work));
+    CVY_TRY(gather_rows(session, batch.n, losses, sizeof *losses));
+    CVY_TRY(gather_rows(session, batch.n, ranks, sizeof *ranks));
+    return gather_rows(session, batch.n, logits, (size_t)work.n_classes * sizeof *logits);
 }
 
 cvy_status cvy_session_spread(struct cvy_session *session) {

@@ -7,12 +7,13 @@
 
 /* What the plan settled on. The texts belong to the plan. */
 struct cvy_plan_facts {
-    const char *devices;  /* short form: "cpu:0-1" */
+    const char *devices;  /* of each process, short form: "cpu:0-1" */
     const char *strategy; /* "ddp" */
     const char *backend;  /* "cpu" */
     const char
         *conv_algo; /* "auto": the rule; the table of algorithms follows from it and the largest shard */
-    int n_devices;
+    int n_devices;  /* of all processes */
+    int n_processes;
     int64_t shards;     /* S */
     int threads;        /* T */
     size_t arena_bytes; /* largest over the devices */

@@ -3,6 +3,7 @@
 
 #include "data/data.h"
 #include "engine/session.h"
+#include "engine/world.h"
 
 #include <string.h>
 
@@ -144,8 +145,40 @@ static cvy_status make_plan(struct cvy_task *task) {
     CVY_TRY_OUT(cvy_graph_new(&graph));
     CVY_TRY_OUT(build(task, graph));
     CVY_TRY_OUT(cvy_plan_new(graph, &task->options.plan, &task->plan));
+    for (int i = 0; i < 2; i++) {
+        cvy_loader *loader = i ? task->val_loader : task->train_loader;
+        if (loader)
+            CVY_TRY_OUT(cvy_plan_share(task->plan, loader));
+    }
 out:
     cvy_graph_free(graph);
+    return status;
+}
+
+/* Do all processes see the same model, data and loader? Paths may differ from node to node. */
+static cvy_status agree(const struct cvy_task *task) {
+    const struct cvy_task_options *o = &task->options;
+    const cvy_loader_options *l = &o->loader;
+    struct cvy_text text = {0};
+    if (cvy_world_size(o->plan.world) == 1)
+        return CVY_OK;
+    cvy_text_printf(&text, "model %s\n", o->model);
+    for (int i = 0; i < 2; i++) {
+        const cvy_dataset *data = i ? task->val : task->train;
+        if (data)
+            cvy_text_printf(&text, "%lld images to %s, of %lld classes\n", LL(data->n),
+                            i ? "judge with" : "train on", LL(data->n_classes));
+    }
+    cvy_text_printf(&text, "images of %lldx%lldx%lld\n", LL(o->input[0]), LL(o->input[1]), LL(o->input[2]));
+    cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
+    cvy_text_printf(&text, "seed %llu\n", (unsigned long long)l->seed);
+    cvy_text_printf(&text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d\n",
+                    l->shuffle ? "on" : "off", l->preset ? l->preset : "as suits the data", LL(l->resize),
+                    LL(l->crop[0]), LL(l->crop[1]), LL(l->pad), l->flip);
+    cvy_status status = text.status;
+    if (status == CVY_OK)
+        status = cvy_world_agree(o->plan.world, text.data, "model and data");
+    cvy_text_free(&text);
     return status;
 }
 
@@ -158,6 +191,7 @@ cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *o
     CVY_TRY(settle_classes(task));
     CVY_TRY(settle_batch(task));
     CVY_TRY(open_loaders(task));
+    CVY_TRY(agree(task));
     return make_plan(task);
 }
 

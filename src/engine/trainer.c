@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "data/data.h"
 #include "engine/evaluation.h"
+#include "engine/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +33,14 @@ cvy_status cvy_task_load_weights(struct cvy_task *task, const char *path) {
     return status;
 }
 
+/* Rank 0 writes for all processes. */
+static bool is_writer(const struct cvy_trainer *t) { return cvy_world_rank(t->options.task.plan.world) == 0; }
+
 /* The folder is looked at before anything else when it is there, but only made once data and plan are good. */
 static cvy_status open_folder(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
+    if (!is_writer(t))
+        return CVY_OK;
     const struct cvy_run_folder_options options = {
         .dir = o->output_dir, .resume = o->resume, .overwrite = o->overwrite, .log = &o->task.plan.log};
     return cvy_run_folder_open(&t->folder, &options);
@@ -42,7 +48,7 @@ static cvy_status open_folder(struct cvy_trainer *t) {
 
 /* After everything that can still refuse the run: a run that is overwritten loses its metrics here. */
 static cvy_status open_metrics(struct cvy_trainer *t) {
-    if (!t->options.output_dir)
+    if (!t->options.output_dir || !is_writer(t))
         return CVY_OK;
     struct cvy_text path = {0};
     cvy_text_printf(&path, "%s/metrics.jsonl", t->options.output_dir);
@@ -163,6 +169,13 @@ static cvy_status interrupt(struct cvy_trainer *t) {
     return status;
 }
 
+/* Whichever process was told to stop: all stop after the same step. */
+static cvy_status heed_interrupts(struct cvy_trainer *t) {
+    int64_t is_asked = t->events.is_interrupted && t->events.is_interrupted(t->events.context);
+    CVY_TRY(cvy_world_max(t->options.task.plan.world, &is_asked, "whether to stop"));
+    return is_asked ? interrupt(t) : CVY_OK;
+}
+
 /* Counts one more step; the counts are whole before anything can stop the run. */
 static cvy_status train_step(struct cvy_trainer *t, const cvy_batch *batch, int64_t start_ns) {
     struct cvy_train_state *s = &t->state;
@@ -182,9 +195,7 @@ static cvy_status train_step(struct cvy_trainer *t, const cvy_batch *batch, int6
     s->train_s += seconds;
     s->step++;
     s->n_updates++;
-    if (s->step < t->n_steps && t->events.is_interrupted && t->events.is_interrupted(t->events.context))
-        return interrupt(t);
-    return CVY_OK;
+    return s->step < t->n_steps ? heed_interrupts(t) : CVY_OK;
 }
 
 static cvy_status train_epoch(struct cvy_trainer *t) {
@@ -246,9 +257,8 @@ cvy_status cvy_trainer_run(struct cvy_trainer *t) {
     while (t->state.epoch < t->options.schedule.n_epochs) {
         CVY_TRY(train_epoch(t));
         CVY_TRY(end_epoch(t));
-        bool is_last = t->state.epoch == t->options.schedule.n_epochs;
-        if (!is_last && t->events.is_interrupted && t->events.is_interrupted(t->events.context))
-            return interrupt(t);
+        if (t->state.epoch < t->options.schedule.n_epochs)
+            CVY_TRY(heed_interrupts(t));
     }
     return t->is_evaluated ? CVY_OK : evaluate(t); /* not yet when a finished run is resumed */
 }

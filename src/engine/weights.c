@@ -1,5 +1,6 @@
 /* Weights and optimiser state between a session and safetensors files, and the weights hash. */
 #include "engine/session.h"
+#include "engine/world.h"
 #include "graph/safetensors.h"
 
 #include <stdlib.h>
@@ -26,9 +27,18 @@ static cvy_status write_task(struct cvy_worker *worker, void *argument) {
     return stored ? cvy_stored_write(worker, stored, t->from) : CVY_OK;
 }
 
+/* The first replica's device of the stage that has it reads, and its process tells the others. */
 cvy_status cvy_session_read(struct cvy_session *session, const char *name, void *host) {
+    struct cvy_plan *plan = session->plan;
     struct transfer t = {.name = name, .to = host};
-    return cvy_team_run(&session->plan->team, read_task, &t);
+    const struct cvy_stored *stored = NULL;
+    int32_t stage = 0;
+    for (; stage < plan->mesh.pipe && !(stored = cvy_store_find(&plan->stores[stage], name)); stage++) {
+    }
+    CVY_TRY(cvy_team_run(&plan->team, read_task, &t));
+    return stored ? cvy_world_broadcast(plan->options.world, cvy_plan_process(plan, stage), host,
+                                        cvy_desc_bytes(&stored->desc), name)
+                  : CVY_OK;
 }
 
 cvy_status cvy_session_write(struct cvy_session *session, const char *name, const void *host) {
@@ -85,12 +95,14 @@ static cvy_status save(struct cvy_session *session, selector select, const char 
     struct cvy_safetensor *tensors = NULL;
     char *block = NULL;
     size_t n;
+    cvy_world *world = session->plan->options.world;
     cvy_status status = read_all(session, select, &tensors, &n, &block);
-    if (status == CVY_OK)
+    bool is_whole = status == CVY_OK;
+    if (is_whole && cvy_world_rank(world) == 0)
         status = cvy_safetensors_write(path, tensors, n, pairs, n_pairs);
     free(tensors);
     free(block);
-    return status;
+    return is_whole ? cvy_world_share_failure(world, status, path) : status;
 }
 
 static cvy_status check_tensor(const struct cvy_safetensors *file, const char *path,

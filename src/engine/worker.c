@@ -8,7 +8,7 @@
 static void give_up(struct cvy_worker *worker, cvy_status status) {
     struct cvy_team *team = worker->team;
     int none = -1;
-    atomic_compare_exchange_strong(&team->first_failed, &none, worker->rank);
+    atomic_compare_exchange_strong(&team->first_failed, &none, (int)(worker - team->workers));
     if (status == CVY_ERR_NAN)
         return;
     if (worker->group) /* the first reason stays */

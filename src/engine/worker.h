@@ -16,7 +16,7 @@ typedef cvy_status (*cvy_task)(struct cvy_worker *worker, void *argument);
 
 struct cvy_worker {
     struct cvy_plan *plan;
-    int32_t rank; /* device number within the run */
+    int32_t rank; /* device number within the run, all processes counted */
     struct cvy_device *device;
     struct cvy_group *group;    /* of all devices; NULL when alone */
     struct cvy_group *replicas; /* of the devices with the same stage; NULL when there is one replica */
@@ -55,7 +55,7 @@ struct cvy_team { /* all workers of this process */
     cvy_task task;
     void *argument;
     bool is_closing;
-    _Atomic int first_failed; /* rank of the first that failed in this task; -1 */
+    _Atomic int first_failed; /* index of the first that failed in this task; -1 */
     struct cvy_counter start, done;
     uint64_t n_tasks;
 };

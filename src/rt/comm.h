@@ -14,6 +14,7 @@ struct cvy_world {
     const struct cvy_transport *transport; /* between processes */
     int rank, size;
     int core_rank, core_size; /* among the processes that may run on the same cores of the same machine */
+    struct cvy_group *main_thread; /* this process in the group of main threads; NULL in a world of one */
 };
 
 /* Who is in a group. */

@@ -16,6 +16,7 @@ static cvy_status schedule(const struct cvy_strategy_input *input, struct cvy_pr
 
 const struct cvy_strategy cvy_strategy_dp = {
     .name = "dp",
+    .is_one_process = true,
     .help = "as DataParallel: the first device keeps the parameters, the others get them each step",
     .mesh = mesh,
     .check = cvy_check_shards,

@@ -26,8 +26,9 @@ struct cvy_strategy_input {
 
 struct cvy_strategy {
     const char *name;
-    const char *help;   /* one line for --help */
-    bool has_schedules; /* runs gpipe or 1f1b, as the user says */
+    const char *help;    /* one line for --help */
+    bool has_schedules;  /* runs gpipe or 1f1b, as the user says */
+    bool is_one_process; /* all devices belong to one process */
     /* The grid over n devices; `asked` is what the user said ("data=2,pipe=2"), or NULL. Refuses what cannot work,
        with the reason and what would. Local. */
     cvy_status (*mesh)(int32_t n_devices, const char *asked, struct cvy_mesh *out);

@@ -1,0 +1,59 @@
+/* share: which process works on what, and whether all of them mean the same. Devices are numbered over all processes,
+   rank by rank, so that those of one process stand together. */
+#include "engine/plan.h"
+#include "engine/world.h"
+
+#include "data/loader.h"
+#include "graph/graph_text.h"
+#include "rt/tree.h"
+
+int32_t cvy_plan_process(const struct cvy_plan *plan, int32_t device) { return device / plan->team.n; }
+
+void cvy_plan_shards(const struct cvy_plan *plan, int32_t process, int32_t *first, int32_t *n) {
+    int32_t pipe = plan->mesh.pipe, low = process * plan->team.n, high = low + plan->team.n - 1;
+    int32_t n_shards = (int32_t)plan->options.shards, last;
+    cvy_tree_shards(n_shards, plan->mesh.data, low / pipe, first, n);
+    cvy_tree_shards(n_shards, plan->mesh.data, high / pipe, &last, n);
+    *n += last - *first;
+}
+
+cvy_status cvy_plan_share(const cvy_plan *plan, cvy_loader *loader) {
+    int32_t first, n;
+    cvy_plan_shards(plan, cvy_world_rank(plan->options.world), &first, &n);
+    cvy_loader_set_share(loader, plan->options.shards, first, n);
+    return CVY_OK;
+}
+
+/* ---- agreement --------------------------------------------------------------------------------------- */
+
+static const char *or_none(const char *text) { return text ? text : "none"; }
+
+/* All that decides what a step computes or how processes meet. */
+static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
+    const cvy_plan_options *o = &plan->options;
+    cvy_text_printf(out, "batch size %lld\n", (long long)o->batch_size);
+    cvy_text_printf(out, "seed %llu\n", (unsigned long long)o->seed);
+    cvy_text_printf(out, "%d devices in each process\n", plan->team.n);
+    cvy_text_printf(out, "backend %s\n", plan->backend->name);
+    cvy_text_printf(out, "strategy %s, mesh data=%d,pipe=%d, schedule %s\n", plan->strategy->name,
+                    plan->mesh.data, plan->mesh.pipe, o->schedule);
+    cvy_text_printf(out, "%lld shards\n", (long long)o->shards);
+    cvy_text_printf(out, "%d threads per device\n", o->threads_per_device);
+    cvy_text_printf(out, "convolution algorithms %s\n", o->conv_algo);
+    cvy_text_printf(out, "buckets of %g MB, the first of %g MB\n", o->bucket_mb, o->first_bucket_mb);
+    cvy_text_printf(out, "optimizer %s, attributes %s\n", or_none(o->optimizer),
+                    or_none(o->optimizer_attributes));
+    cvy_text_printf(out, "%lld bytes of memory for a device\n", (long long)o->device_memory);
+}
+
+cvy_status cvy_plan_agree(const struct cvy_plan *plan) {
+    struct cvy_text text = {0};
+    if (cvy_world_size(plan->options.world) == 1)
+        return CVY_OK;
+    print_options(plan, &text);
+    cvy_status status = cvy_graph_print(plan->built, NULL, &text);
+    if (status == CVY_OK)
+        status = cvy_world_agree(plan->options.world, text.data, "the plan");
+    cvy_text_free(&text);
+    return status;
+}
