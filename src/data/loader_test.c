@@ -1,5 +1,6 @@
 /* The loader: same batches whatever the workers, every sample once an epoch, errors that name the sample. */
 #include "data/data.h"
+#include "data/loader.h"
 
 #include "base/rng.h"
 
@@ -294,6 +295,40 @@ static void an_epoch_can_be_left(void **state) {
     cvy_loader_free(NULL);
 }
 
+/* Every process reads its shards' images and no other; together they are the batches of one. */
+static void shares_make_up_the_whole(void **state) {
+    (void)state;
+    enum { N = 103, BATCH = 16, S = 5 };
+    static const int cuts[] = {0, 2, 2, 3, S}; /* four processes, one of them without a shard */
+    struct fake fake = make_fake(N);
+    int n_seen[N] = {0};
+    for (int p = 0; p < 4; p++) {
+        cvy_loader *loader = make_loader(&fake.head, BATCH, p % 2 ? 3 : 0);
+        cvy_loader *all = make_loader(&fake.head, BATCH, 2);
+        cvy_batch batch, whole;
+        cvy_loader_set_share(loader, S, cuts[p], cuts[p + 1] - cuts[p]);
+        assert_int_equal(cvy_loader_start(loader, 4), CVY_OK);
+        assert_int_equal(cvy_loader_start(all, 4), CVY_OK);
+        for (int64_t b = 0; b < (N + BATCH - 1) / BATCH; b++) {
+            assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+            assert_int_equal(cvy_loader_next(all, &whole), CVY_OK);
+            assert_memory_equal(batch.labels, whole.labels, (size_t)batch.n * sizeof *batch.labels);
+            assert_memory_equal(batch.indices, whole.indices, (size_t)batch.n * sizeof *batch.indices);
+            int64_t begin = batch.n * cuts[p] / S, end = batch.n * cuts[p + 1] / S;
+            size_t at = (size_t)begin * SIDE * SIDE, n = (size_t)(end - begin) * SIDE * SIDE;
+            assert_memory_equal((const char *)batch.images + at, (const char *)whole.images + at, n);
+            for (int64_t i = begin; i < end; i++)
+                n_seen[batch.indices[i]]++;
+        }
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_END);
+        cvy_loader_free(loader);
+        cvy_loader_free(all);
+    }
+    assert_int_equal(atomic_load(&fake.n_reads), 5 * N); /* four times by `all` */
+    for (int i = 0; i < N; i++)
+        assert_int_equal(n_seen[i], 1);
+}
+
 static void bad_options_are_refused(void **state) {
     (void)state;
     struct fake fake = make_fake(20);
@@ -324,6 +359,7 @@ int main(void) {
         cmocka_unit_test(labels_out_of_range_are_named),
         cmocka_unit_test(files_are_named),
         cmocka_unit_test(an_epoch_can_be_left),
+        cmocka_unit_test(shares_make_up_the_whole),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

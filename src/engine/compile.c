@@ -307,7 +307,7 @@ static cvy_status list_stores(const struct cvy_worker *worker, const struct cvy_
         return CVY_OK;
     CVY_TRY(CVY_ALLOC(plan->stores, (size_t)plan->mesh.pipe));
     for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
-        CVY_TRY(cvy_store_build(&plan->stores[stage], chosen, worker->device, stage));
+        CVY_TRY(cvy_store_build(&plan->stores[stage], chosen, plan->evaluation, worker->device, stage));
     return CVY_OK;
 }
 
