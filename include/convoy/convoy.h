@@ -230,8 +230,10 @@ typedef enum { CVY_NCHW, CVY_NHWC } cvy_image_order;
    cvy_loader_start; one that a program makes must be there during each call that it is given to. */
 typedef struct cvy_batch {
     int64_t n, channels, height, width; /* at most 4 channels */
-    cvy_dtype dtype;                    /* CVY_U8 (0 to 255) or CVY_F32 */
-    cvy_image_order order;              /* of the images' memory, which has no gaps */
+    int64_t
+        n_update; /* training: images of all batches that make the update which this one belongs to; 0: n */
+    cvy_dtype dtype;       /* CVY_U8 (0 to 255) or CVY_F32 */
+    cvy_image_order order; /* of the images' memory, which has no gaps */
     const void *images;
     const int64_t *labels;  /* n, or NULL where none are needed */
     const int64_t *indices; /* n: position of each image in its data set; for the caller's use, may be NULL */
@@ -241,7 +243,9 @@ typedef struct cvy_batch {
 
 typedef struct {
     int64_t batch_size; /* global, at least 1 */
-    int workers;        /* decoding threads, which work up to two batches ahead; 0: in the calling thread */
+    int64_t
+        accumulate; /* batches of one update, for cvy_batch.n_update; the last of an epoch may have fewer; 0: 1 */
+    int workers; /* decoding threads, which work up to two batches ahead; 0: in the calling thread */
     uint64_t seed;
     bool shuffle;
     bool augment;       /* training transforms; false: evaluation's */
@@ -287,6 +291,7 @@ typedef struct {
     const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
     const char *backend;  /* "cpu", "reference" (slow, in double precision); NULL: what the devices say */
     int64_t batch_size;   /* global, 1 to 2^31 - 1; every later batch is at most this */
+    int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
     int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
                        fixed S and T the result has the same bits on any number of devices */
     int threads_per_device;            /* T, at most 4096; 0: the device's cores */
@@ -332,7 +337,10 @@ CVY_API void cvy_session_set_lr(cvy_session *session, double lr);
 /* One step of training, in one call or in three with the same bits: forward; backward, in which the gradients of
    all devices are added; update, which also clears them. The three keep the memory of all shards at once, which
    is made at the first cvy_forward. They must follow each other: another step or an evaluation in between ends
-   the step. A batch size that was not met before is compiled when it is met: some milliseconds, and more memory
+   the step.
+   An update of several batches: each says in n_update how many images they have together, by which the loss is
+   divided, and the plan's `accumulate` makes room for their sum. cvy_step updates with the last of them; or cvy_forward
+   and cvy_backward run for each, which adds the gradients in this order, then cvy_update. A batch size that was not met before is compiled when it is met: some milliseconds, and more memory
    if it needs it.
      CVY_ERR_USAGE  the batch does not fit the plan (too large, other image shape, no labels where the loss needs
                     them), the plan has no optimizer, the learning rate is not finite, the order of the calls is
@@ -347,8 +355,11 @@ CVY_API cvy_status cvy_step(cvy_session *session, const cvy_batch *batch);
 CVY_API cvy_status cvy_forward(cvy_session *session, const cvy_batch *batch);
 CVY_API cvy_status cvy_backward(cvy_session *session);
 CVY_API cvy_status cvy_update(cvy_session *session);
+/* Forgets the batches whose update has not come yet, as zero_grad() does. Local. */
+CVY_API void cvy_discard(cvy_session *session);
 
-/* What the newest cvy_step or cvy_backward gave, in training mode and before its update. */
+/* What the newest cvy_step or cvy_backward gave, in training mode and before its update; of an update of several
+   batches, for those of them that are in. */
 typedef struct {
     double loss;        /* mean over the images */
     int64_t n;          /* images */

@@ -12,6 +12,7 @@ cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
     cvy_loader_options loader;
     cvy_loader_defaults(&loader);
     loader.batch_size = o->batch_size;
+    loader.accumulate = o->accumulate;
     loader.workers = (int)o->workers;
     loader.seed = (uint64_t)o->seed;
     loader.shuffle = o->shuffle != 0;

@@ -17,7 +17,7 @@ struct options { /* in the order of the groups */
     int flip;
     struct flag_channels mean, std;
 
-    int64_t batch_size;
+    int64_t batch_size, accumulate;
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
     int64_t shards, threads, device_memory;

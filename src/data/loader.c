@@ -47,6 +47,9 @@ void cvy_loader_defaults(cvy_loader_options *options) {
 static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loader_options *options) {
     if (options->batch_size < 1)
         return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: must be at least 1", (long long)options->batch_size);
+    if (options->accumulate < 0 || options->accumulate > INT32_MAX)
+        return CVY_FAIL(CVY_ERR_USAGE, "%lld batches of one update: must be 1 to %d",
+                        (long long)options->accumulate, INT32_MAX);
     if (options->workers < 0 || options->workers > MAX_WORKERS)
         return CVY_FAIL(CVY_ERR_USAGE, "%d workers: must be 0 to %d", options->workers, MAX_WORKERS);
     if (dataset->n < 1 || dataset->n > UINT32_MAX)
@@ -128,6 +131,10 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     loader->next_share = (struct share){.n_shards = 1, .n = 1};
     loader->options.preset = NULL; /* the caller's text, used up by the plan */
     loader->batch_size = options->batch_size < dataset->n ? options->batch_size : dataset->n;
+    int64_t n_batches = (dataset->n + loader->batch_size - 1) / loader->batch_size;
+    loader->options.accumulate = options->accumulate ? options->accumulate : 1;
+    if (loader->options.accumulate > n_batches) /* an epoch is one update at most */
+        loader->options.accumulate = n_batches;
     loader->n_slots = options->workers ? N_SLOTS : 1;
     loader->n_readers = options->workers ? options->workers : 1;
     CVY_TRY_OUT(cvy_transform_plan(dataset, options, &loader->transform));
@@ -210,6 +217,13 @@ cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch) {
     return CVY_OK;
 }
 
+/* Images of the update that batch b belongs to: fewer in the last one of an epoch. */
+static int64_t update_images(const struct cvy_loader *loader, int64_t b) {
+    int64_t full = loader->batch_size * loader->options.accumulate;
+    int64_t left = loader->dataset->n - b / loader->options.accumulate * full;
+    return left < full ? left : full;
+}
+
 cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out) {
     const int64_t b = loader->next_batch, first = b * loader->batch_size;
     if (b >= loader->n_batches)
@@ -225,6 +239,7 @@ cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out) {
     const struct cvy_transform *t = &loader->transform;
     *out = (cvy_batch){
         .n = n,
+        .n_update = update_images(loader, b),
         .channels = t->channels,
         .height = t->height,
         .width = t->width,

@@ -15,6 +15,7 @@ static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
     bytes[CVY_SPACE_PERSIST] = p->persist_bytes;
     bytes[CVY_SPACE_PACKED] = p->packed_bytes;
     bytes[CVY_SPACE_SUM] = sums * p->sum_bytes;
+    bytes[CVY_SPACE_TOTAL] = p->total_bytes;
     bytes[CVY_SPACE_SLOT] = slots * p->slot_bytes;
     bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
 }
@@ -27,10 +28,12 @@ size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split) {
     return total;
 }
 
-static cvy_status move_stored(struct cvy_worker *w, char *to, size_t n_bytes) {
+/* What must survive a new arena: `to` is where its space begins there. */
+static cvy_status move_space(struct cvy_worker *w, enum cvy_space space, char *to) {
     char *host = NULL;
+    size_t n_bytes = w->memory_bytes[space];
     CVY_TRY(CVY_ALLOC(host, n_bytes));
-    cvy_status status = w->device->backend->download(w->device, host, w->memory[CVY_SPACE_PERSIST], n_bytes);
+    cvy_status status = w->device->backend->download(w->device, host, w->memory[space], n_bytes);
     if (status == CVY_OK)
         status = w->device->backend->upload(w->device, to, host, n_bytes);
     free(host);
@@ -123,15 +126,17 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     worker->touch_s += touch_s;
     char *at = arena, *old = worker->arena;
     size_t old_bytes = worker->arena_bytes;
-    char *persist = at + bytes[CVY_SPACE_NONE];
-    cvy_status status = old ? move_stored(worker, persist, bytes[CVY_SPACE_PERSIST]) : CVY_OK;
-    if (old)
-        device->backend->release(device, old, old_bytes);
+    cvy_status status = CVY_OK;
     for (int s = 0; s < CVY_N_SPACES; s++) {
+        bool is_kept = s == CVY_SPACE_PERSIST || s == CVY_SPACE_TOTAL;
+        if (old && is_kept && status == CVY_OK)
+            status = move_space(worker, s, at);
         worker->memory[s] = at;
         worker->memory_bytes[s] = bytes[s];
         at += bytes[s];
     }
+    if (old)
+        device->backend->release(device, old, old_bytes);
     worker->arena = arena;
     worker->arena_bytes = total;
     worker->is_split |= is_split;

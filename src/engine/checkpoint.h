@@ -9,9 +9,9 @@
 
 /* Where a training stands: what state.json holds. */
 struct cvy_train_state {
-    int64_t epoch, step; /* the next step to be done; step 0 at an epoch's border */
-    int64_t n_updates;   /* done so far */
-    int64_t batch_size;  /* that `step` counts in */
+    int64_t epoch, step;            /* the next step to be done; step 0 at an epoch's border */
+    int64_t n_updates;              /* done so far */
+    int64_t batch_size, accumulate; /* a step is one update: so many batches of so many images */
     uint64_t seed;
     bool shuffle;
     int64_t n_images;      /* of the training set */

@@ -174,6 +174,7 @@ static cvy_status lay_out_sums(const struct cvy_cutter *c) {
         CVY_TRY(cvy_vec_push(&w->program->buckets, bucket));
     }
     w->program->sum_bytes = at;
+    w->program->total_bytes = w->plan->options.accumulate > 1 ? at : 0;
     return CVY_OK;
 }
 
@@ -284,6 +285,7 @@ static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *tr
                                        .device = worker->rank,
                                        .n_shards = (int32_t)plan->options.shards,
                                        .n_buckets = train ? train->n_buckets : 0,
+                                       .is_accumulating = plan->options.accumulate > 1,
                                        .schedule = plan->options.schedule};
     int32_t *bucket_stage = NULL;
     cvy_status status = CVY_OK;

@@ -120,10 +120,10 @@ static cvy_status do_load(const struct step *s) {
     }
     if (batch->labels)
         CVY_TRY(upload_port(s, segment, "labels", batch->labels + first, (size_t)n * sizeof *batch->labels));
-    float divisor = (float)s->work->n;
+    float divisor = (float)(s->work->is_training ? s->work->n_update : s->work->n);
     /* below 2^53, so that kernels which compute in doubles read it exactly */
     int64_t rng[3] = {(int64_t)(s->w->plan->options.seed & ((1ull << 53) - 1)), (int64_t)s->work->step,
-                      first};
+                      s->work->first + first};
     CVY_TRY(upload_port(s, segment, "divisor", &divisor, sizeof divisor));
     return upload_port(s, segment, "rng", rng, sizeof rng);
 }
@@ -221,6 +221,23 @@ static cvy_status do_wait(const struct step *s) {
     return s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket);
 }
 
+/* total += sum, and of an update's last batch sum += total. */
+static cvy_status do_accumulate(const struct step *s) {
+    const struct cvy_work *work = s->work;
+    bool is_first = work->first == 0, is_last = work->first + work->n == work->n_update;
+    float *sum = bucket_address(s->w, s->i->bucket, s->i->sum);
+    size_t n = s->w->program->buckets.data[s->i->bucket].n_floats;
+    struct cvy_place place = {CVY_SPACE_TOTAL, s->w->program->buckets.data[s->i->bucket].offset, 0};
+    float *total = cvy_place_address(s->w, place, 0, 0);
+    if (is_first && is_last)
+        return CVY_OK;
+    if (is_last)
+        return s->backend->add(s->w->device, sum, total, sum, n);
+    if (is_first) /* 0 + sum: a copy */
+        CVY_TRY(s->backend->zero(s->w->device, total, n * sizeof *total));
+    return s->backend->add(s->w->device, total, total, sum, n);
+}
+
 const struct cvy_segment *cvy_program_forward(const struct cvy_program *program) {
     for (size_t i = 0; i < program->segments.n; i++) {
         if (program->segments.data[i].phase == CVY_PHASE_FORWARD && program->segments.data[i].is_training)
@@ -293,10 +310,19 @@ static cvy_status do_refresh(const struct step *s) {
 }
 
 static cvy_status (*const actions[CVY_N_INSTR])(const struct step *) = {
-    [CVY_I_LOAD] = do_load,       [CVY_I_RUN] = do_run,       [CVY_I_ADD] = do_add,
-    [CVY_I_REDUCE] = do_reduce,   [CVY_I_WAIT] = do_wait,     [CVY_I_CHECK] = do_check,
-    [CVY_I_UPDATE] = do_update,   [CVY_I_RESULT] = do_result, [CVY_I_BROADCAST] = do_broadcast,
-    [CVY_I_REFRESH] = do_refresh, [CVY_I_SEND] = do_send,     [CVY_I_RECV] = do_recv,
+    [CVY_I_LOAD] = do_load,
+    [CVY_I_RUN] = do_run,
+    [CVY_I_ADD] = do_add,
+    [CVY_I_REDUCE] = do_reduce,
+    [CVY_I_WAIT] = do_wait,
+    [CVY_I_CHECK] = do_check,
+    [CVY_I_UPDATE] = do_update,
+    [CVY_I_RESULT] = do_result,
+    [CVY_I_BROADCAST] = do_broadcast,
+    [CVY_I_REFRESH] = do_refresh,
+    [CVY_I_SEND] = do_send,
+    [CVY_I_RECV] = do_recv,
+    [CVY_I_ACCUMULATE] = do_accumulate,
 };
 
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {

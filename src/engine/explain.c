@@ -116,6 +116,9 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
                     plan->n_devices, plan->n_devices > 1 ? "s" : "", plan->options.devices,
                     plan->backend->name, plan->strategy->name, (long long)plan->options.shards,
                     (long long)plan->rule_batch, plan->n_threads);
+    if (plan->train && plan->options.accumulate > 1)
+        cvy_text_printf(out, "up to %lld batches of up to %lld images make an update\n",
+                        (long long)plan->options.accumulate, (long long)plan->options.batch_size);
     if (plan->train)
         cvy_text_printf(
             out,
@@ -130,6 +133,8 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
     print_space(out, "parameters, buffers, optimiser state", p->persist_bytes, -1);
     print_space(out, "packed copies of parameters", p->packed_bytes, -1);
     print_space(out, "gradients and partial sums", p->sum_bytes, p->n_sums);
+    if (p->total_bytes)
+        print_space(out, "gradients of an update's earlier batches", p->total_bytes, -1);
     print_space(out, "activations of one shard, shards in flight", p->slot_bytes, p->n_slots);
     print_space(out, "workspace of the kernels", p->scratch_bytes, -1);
     print_space(out, "all", cvy_arena_bytes(&plan->team.workers[0], false), -1);

@@ -62,6 +62,7 @@ static cvy_status ask_schedule(const struct cvy_plan *plan, int32_t stage, int32
     struct cvy_strategy_input input = {.mesh = plan->mesh,
                                        .device = stage,
                                        .n_shards = (int32_t)plan->options.shards,
+                                       .is_accumulating = plan->options.accumulate > 1,
                                        .n_buckets = plan->mesh.pipe,
                                        .bucket_stage = bucket_stage,
                                        .schedule = plan->options.schedule};
@@ -71,7 +72,7 @@ static cvy_status ask_schedule(const struct cvy_plan *plan, int32_t stage, int32
     CVY_TRY(CVY_ALLOC(program, 1));
     cvy_status status = plan->strategy->schedule(&input, program);
     *n_slots = program->n_slots;
-    *n_sums = program->n_sums;
+    *n_sums = program->n_sums + input.is_accumulating;
     cvy_program_free(program);
     return status;
 }

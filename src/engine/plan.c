@@ -40,6 +40,10 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
                         o->conv_algo);
     if (o->batch_size < 1 || o->batch_size > INT32_MAX)
         return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: take 1 to %d", (long long)o->batch_size, INT32_MAX);
+    if (o->accumulate < 0 || o->accumulate > INT32_MAX)
+        return CVY_FAIL(CVY_ERR_USAGE, "%lld batches of one update: take 1 to %d", (long long)o->accumulate,
+                        INT32_MAX);
+    o->accumulate = o->accumulate ? o->accumulate : 1;
     if (o->shards < 0 || o->shards > 1 << 20)
         return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
                         (long long)o->shards);

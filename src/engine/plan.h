@@ -95,8 +95,9 @@ const struct cvy_segment *cvy_program_forward(const struct cvy_program *program)
 /* What one run of a schedule works on. */
 struct cvy_work {
     const cvy_batch *batch;
-    int64_t n;     /* images of the global batch */
-    uint64_t step; /* updates done before; keys dropout */
+    int64_t n;               /* images of the global batch */
+    int64_t n_update, first; /* training: images of all batches of this update; of those before this one */
+    uint64_t step;           /* updates done before; keys dropout */
     double lr;
     bool is_split, is_training;
     float *losses; /* results of evaluation, or NULL */

@@ -59,6 +59,7 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     options.augment = true;
     CVY_TRY(cvy_transform_plan(task->train, &options, &t));
     out->batch_size = options.batch_size;
+    out->accumulate = options.accumulate ? options.accumulate : 1;
     out->seed = options.seed;
     out->shuffle = options.shuffle;
     out->n_images = task->train->n;
@@ -89,6 +90,7 @@ static void add_number(struct cvy_text *list, const char *name, int64_t was, int
 static void list_order(const struct cvy_train_state *was, const struct cvy_train_state *now,
                        struct cvy_text *list) {
     add_number(list, "--batch-size", was->batch_size, now->batch_size);
+    add_number(list, "--accumulate", was->accumulate, now->accumulate);
     add_number(list, "--seed", (int64_t)was->seed, (int64_t)now->seed);
     add_text(list, "order", was->shuffle ? "--shuffle" : "--no-shuffle",
              now->shuffle ? "--shuffle" : "--no-shuffle");

@@ -127,7 +127,7 @@ void cvy_session_free(cvy_session *session) {
 
 /* ---- running ----------------------------------------------------------------------------------------- */
 
-enum which { TRAIN, FORWARD, BACKWARD, UPDATE, EVALUATE, START };
+enum which { TRAIN, ACCUMULATE, FORWARD, BACKWARD, UPDATE, EVALUATE, START };
 
 struct run {
     enum which which;
@@ -138,8 +138,9 @@ static cvy_status run_task(struct cvy_worker *worker, void *argument) {
     const struct run *run = argument;
     const struct cvy_program *p = worker->program;
     const cvy_schedule *const schedules[] = {
-        [TRAIN] = &p->train,   [FORWARD] = &p->forward,   [BACKWARD] = &p->backward,
-        [UPDATE] = &p->update, [EVALUATE] = &p->evaluate, [START] = &p->start};
+        [TRAIN] = &p->train,       [ACCUMULATE] = &p->accumulate, [FORWARD] = &p->forward,
+        [BACKWARD] = &p->backward, [UPDATE] = &p->update,         [EVALUATE] = &p->evaluate,
+        [START] = &p->start};
     return cvy_execute(worker, schedules[run->which], run->work);
 }
 
@@ -188,19 +189,34 @@ static cvy_status read_metrics_task(struct cvy_worker *worker, void *argument) {
     return CVY_OK;
 }
 
-static cvy_status read_metrics(struct cvy_session *session, int64_t n) {
+static cvy_status read_metrics(struct cvy_session *session, const struct cvy_work *work) {
     struct cvy_plan *plan = session->plan;
-    session->metrics.n = n;
-    CVY_TRY(cvy_team_run(&plan->team, read_metrics_task, &session->metrics));
-    if (plan->mesh.pipe == 1) /* everybody has them */
-        return CVY_OK;
-    return cvy_world_broadcast(plan->options.world, cvy_plan_process(plan, plan->mesh.pipe - 1),
-                               &session->metrics, sizeof session->metrics, "metrics");
+    cvy_metrics got = {.n = work->n};
+    CVY_TRY(cvy_team_run(&plan->team, read_metrics_task, &got));
+    if (plan->mesh.pipe > 1) /* else everybody has them */
+        CVY_TRY(cvy_world_broadcast(plan->options.world, cvy_plan_process(plan, plan->mesh.pipe - 1), &got,
+                                    sizeof got, "metrics"));
+    cvy_under_way_add(session, work->n, work->n_update, &got);
+    return CVY_OK;
 }
 
-static struct cvy_work training_work(const struct cvy_session *session, const cvy_batch *batch, int64_t n) {
-    return (struct cvy_work){
-        .batch = batch, .n = n, .step = session->n_updates, .lr = session->lr, .is_training = true};
+static struct cvy_work training_work(const struct cvy_session *session, const cvy_batch *batch, int64_t n,
+                                     int64_t n_update, int64_t first) {
+    return (struct cvy_work){.batch = batch,
+                             .n = n,
+                             .n_update = n_update,
+                             .first = first,
+                             .step = session->n_updates,
+                             .lr = session->lr,
+                             .is_training = true};
+}
+
+/* Those of the newest cvy_forward. */
+static struct cvy_work split_work(const struct cvy_session *session) {
+    struct cvy_work work =
+        training_work(session, NULL, session->split_n, session->split_n_update, session->split_first);
+    work.is_split = true;
+    return work;
 }
 
 void cvy_session_set_lr(cvy_session *session, double lr) { session->lr = lr; }
@@ -213,49 +229,66 @@ static cvy_status check_lr(const struct cvy_session *session) {
 
 cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
     cvy_batch batch;
+    int64_t first;
     CVY_TRY(check_lr(session));
     CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_under_way_join(session, &batch, &first));
     CVY_TRY(cvy_session_prepare(session, batch.n, true, false));
-    struct cvy_work work = training_work(session, &batch, batch.n);
+    struct cvy_work work = training_work(session, &batch, batch.n, batch.n_update, first);
+    bool is_last = first + batch.n == batch.n_update;
     session->split = CVY_SPLIT_NONE;
-    cvy_status status = run_schedule(session, TRAIN, &work);
-    if (status != CVY_OK)
+    cvy_status status = run_schedule(session, is_last ? TRAIN : ACCUMULATE, &work);
+    if (status != CVY_OK) {
+        cvy_discard(session);
         return explain_failure(session, status, &work);
-    session->n_updates++;
-    return read_metrics(session, batch.n);
+    }
+    session->n_updates += is_last;
+    return read_metrics(session, &work);
 }
 
 cvy_status cvy_forward(cvy_session *session, const cvy_batch *given) {
     cvy_batch batch;
+    int64_t first;
     CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_under_way_join(session, &batch, &first));
     CVY_TRY(cvy_session_prepare(session, batch.n, true, true));
-    struct cvy_work work = training_work(session, &batch, batch.n);
+    struct cvy_work work = training_work(session, &batch, batch.n, batch.n_update, first);
     work.is_split = true;
     session->split = CVY_SPLIT_NONE;
     CVY_TRY(run_schedule(session, FORWARD, &work));
     session->split = CVY_SPLIT_FORWARD;
     session->split_n = batch.n;
+    session->split_n_update = batch.n_update;
+    session->split_first = first;
     return CVY_OK;
 }
 
 cvy_status cvy_backward(cvy_session *session) {
     if (session->split != CVY_SPLIT_FORWARD)
         return CVY_FAIL(CVY_ERR_USAGE, "cvy_backward needs a cvy_forward right before it");
-    struct cvy_work work = training_work(session, NULL, session->split_n);
-    work.is_split = true;
+    struct cvy_work work = split_work(session);
     session->split = CVY_SPLIT_NONE;
-    CVY_TRY(run_schedule(session, BACKWARD, &work));
+    cvy_status status = run_schedule(session, BACKWARD, &work);
+    if (status != CVY_OK) {
+        cvy_discard(session);
+        return status;
+    }
     session->split = CVY_SPLIT_BACKWARD;
-    return read_metrics(session, session->split_n);
+    return read_metrics(session, &work);
 }
 
 cvy_status cvy_update(cvy_session *session) {
+    const struct cvy_under_way *u = &session->under_way;
     if (session->split != CVY_SPLIT_BACKWARD)
         return CVY_FAIL(CVY_ERR_USAGE, "cvy_update needs a cvy_backward right before it");
+    if (u->n_done < u->n)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "cvy_update: %" PRId64 " of the %" PRId64
+                        " images of this update have been through cvy_backward; bring the others first",
+                        u->n_done, u->n);
     CVY_TRY(check_lr(session));
-    struct cvy_work work = training_work(session, NULL, session->split_n);
-    work.is_split = true;
-    session->split = CVY_SPLIT_NONE;
+    struct cvy_work work = split_work(session);
+    cvy_discard(session);
     CVY_TRY(run_schedule(session, UPDATE, &work));
     session->n_updates++;
     return CVY_OK;

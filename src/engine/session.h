@@ -6,13 +6,22 @@
 
 enum cvy_split_state { CVY_SPLIT_NONE, CVY_SPLIT_FORWARD, CVY_SPLIT_BACKWARD };
 
+/* The update under way: the batches whose gradients are in its total. */
+struct cvy_under_way {
+    int64_t n,
+        n_done; /* images of the whole update, of those batches; 0: none, all done: it waits for cvy_update */
+    double loss; /* sums over those batches, of what each adds to the metrics of the update */
+    int64_t top1, top5;
+};
+
 struct cvy_session {
     struct cvy_plan *plan;
     double lr;
     uint64_t n_updates;
     cvy_metrics metrics;
-    enum cvy_split_state split;                /* which of the three calls was made last */
-    int64_t split_n;                           /* images of that step */
+    enum cvy_split_state split;                   /* which of the three calls was made last */
+    int64_t split_n, split_first, split_n_update; /* its images, as in struct cvy_work */
+    struct cvy_under_way under_way;
     CVY_VEC(const struct cvy_stored *) stored; /* of all stages, from the first replica's stores */
     size_t staging_bytes;                      /* the largest of them, plain */
 };
@@ -21,6 +30,13 @@ struct cvy_session {
    in. `given` stays the owner of what both point to. Local. */
 cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool needs_labels,
                             cvy_batch *out);
+
+/* Settles n_update. Fails when the batch cannot be the next of the update under way, or begin one. *first = images of
+   that update which came before. Local. */
+cvy_status cvy_under_way_join(const struct cvy_session *session, cvy_batch *batch, int64_t *first);
+/* Counts a batch of n images whose gradients are in, and settles the session's metrics: `loss` and hits are what the
+   devices have, of the batch alone, or once it was the last, of the whole update. Local. */
+void cvy_under_way_add(struct cvy_session *session, int64_t n, int64_t n_update, const cvy_metrics *got);
 
 /* Compiles what a batch of n images needs (its shards' sizes) and makes room for it. The trainer calls it for
    all sizes of an epoch before its first step; a step calls it itself. Collective. */

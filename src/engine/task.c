@@ -106,6 +106,7 @@ static cvy_status settle_batch(struct cvy_task *task) {
     if (task->val && !task->train && o->loader.batch_size > task->val->n)
         o->loader.batch_size = task->val->n;
     o->plan.batch_size = o->loader.batch_size;
+    o->plan.accumulate = o->loader.accumulate;
     return CVY_OK;
 }
 

@@ -24,7 +24,7 @@ struct cvy_task_options {
     const char *data;          /* a data spec; NULL: none, the plan alone is wanted */
     int n_mean_std;            /* numbers that loader.mean and .std were given for; 0: for all channels */
     cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */
-    cvy_plan_options plan;     /* its batch_size is taken from loader */
+    cvy_plan_options plan;     /* its batch_size and accumulate are taken from loader */
 };
 
 struct cvy_task {

@@ -94,7 +94,10 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
                                  &t->options.task.plan));
     }
     CVY_TRY(cvy_task_open(&t->task, &t->options.task, NULL));
-    t->n_steps = (t->task.train->n + options->task.loader.batch_size - 1) / options->task.loader.batch_size;
+    const cvy_loader_options *loader = &options->task.loader;
+    int64_t n_batches = (t->task.train->n + loader->batch_size - 1) / loader->batch_size;
+    int64_t accumulate = loader->accumulate ? loader->accumulate : 1;
+    t->n_steps = (n_batches + accumulate - 1) / accumulate;
     t->options.schedule.updates_per_epoch = t->n_steps;
     if (options->output_dir)
         CVY_TRY(open_folder(t));
@@ -177,15 +180,11 @@ static cvy_status heed_interrupts(struct cvy_trainer *t) {
 }
 
 /* Counts one more step; the counts are whole before anything can stop the run. */
-static cvy_status train_step(struct cvy_trainer *t, const cvy_batch *batch, int64_t start_ns) {
+static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     struct cvy_train_state *s = &t->state;
-    double lr = cvy_lr_at(&t->options.schedule, s->epoch * t->n_steps + s->step);
-    cvy_session_set_lr(t->task.session, lr);
-    CVY_TRY(cvy_step(t->task.session, batch));
-    t->is_evaluated = false;
     cvy_metrics m;
     cvy_session_metrics(t->task.session, &m);
-    double seconds = seconds_since(start_ns);
+    t->is_evaluated = false;
     cvy_progress_add(&t->progress, m.n, seconds);
     CVY_TRY(report_step(t, lr, &m, seconds));
     s->train.n += m.n;
@@ -198,20 +197,30 @@ static cvy_status train_step(struct cvy_trainer *t, const cvy_batch *batch, int6
     return s->step < t->n_steps ? heed_interrupts(t) : CVY_OK;
 }
 
+/* A step is an update, of one batch or of several. */
 static cvy_status train_epoch(struct cvy_trainer *t) {
+    struct cvy_train_state *s = &t->state;
     cvy_batch batch;
-    CVY_TRY(cvy_loader_start(t->task.train_loader, t->state.epoch));
-    int64_t n_skipped = t->state.step; /* done before the interruption that we go on from */
-    for (;;) {
-        int64_t start_ns = cvy_now_ns();
+    CVY_TRY(cvy_loader_start(t->task.train_loader, s->epoch));
+    int64_t n_skipped = s->step; /* done before the interruption that we go on from */
+    for (int64_t n_in = 0, start_ns = 0;;) {
+        start_ns = n_in == 0 ? cvy_now_ns() : start_ns;
         cvy_status status = cvy_loader_next(t->task.train_loader, &batch);
         if (status == CVY_END)
             return CVY_OK;
         CVY_TRY(status);
-        if (n_skipped > 0)
-            n_skipped--;
-        else
-            CVY_TRY(train_step(t, &batch, start_ns));
+        n_in += batch.n;
+        bool is_last = n_in == batch.n_update;
+        double lr = cvy_lr_at(&t->options.schedule, s->epoch * t->n_steps + s->step);
+        if (n_skipped == 0) {
+            cvy_session_set_lr(t->task.session, lr);
+            CVY_TRY(cvy_step(t->task.session, &batch));
+            if (is_last)
+                CVY_TRY(end_step(t, lr, seconds_since(start_ns)));
+        } else {
+            n_skipped -= is_last;
+        }
+        n_in = is_last ? 0 : n_in;
     }
 }
 

@@ -46,7 +46,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_metrics_file *metrics;
     struct cvy_resume resume;
     struct cvy_run_folder folder;
-    int64_t n_steps;      /* of an epoch */
+    int64_t n_steps;      /* of an epoch: updates */
     struct cvy_tally val; /* of the newest evaluation */
     bool is_evaluated;    /* `val` belongs to the present weights */
 };

@@ -14,6 +14,7 @@ enum cvy_space {
     CVY_SPACE_PERSIST, /* parameters, buffers, optimiser state, hypers */
     CVY_SPACE_PACKED,  /* copies of parameters in the layouts that kernels want: remade by REFRESH nodes */
     CVY_SPACE_SUM, /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
+    CVY_SPACE_TOTAL,   /* the results of an update's earlier batches, added up; laid out as one sum */
     CVY_SPACE_SLOT,    /* activations of one shard in flight: slot k lies at slot_bytes * k */
     CVY_SPACE_SCRATCH, /* workspace of the running kernel */
     CVY_N_SPACES,
@@ -73,6 +74,8 @@ enum cvy_instr_kind {
     CVY_I_RECV,   /* the same, from stage `part` */
     CVY_I_REDUCE, /* start the all-reduce of `bucket` into `sum`; -1: this device needs no result. Collective */
     CVY_I_WAIT, /* wait for it. Collective. Of asynchronous devices the event says when; it does nothing itself */
+    CVY_I_ACCUMULATE, /* `bucket` of sum 0 and the update's total: unless this batch is the update's last, it joins the
+                         total; of the last one it becomes the sum of both. Alone in its update it stays as it is */
     CVY_I_CHECK,  /* the reduced loss must be finite, before anything is updated */
     CVY_I_UPDATE, /* run the update segment of `bucket` */
     CVY_I_RESULT, /* copy the shard's results (losses, ranks, logits) to the host */
@@ -112,13 +115,15 @@ struct cvy_program {
     int32_t n_shards;
     int32_t first_shard, n_local_shards;
     CVY_VEC(struct cvy_segment) segments;
-    cvy_schedule train;                     /* the strategy's own step */
+    cvy_schedule train;                     /* the strategy's own step: a batch, and the update */
+    cvy_schedule accumulate;                /* the same without the update, which a later batch will bring */
     cvy_schedule forward, backward, update; /* split calls; backward keeps all slots */
     cvy_schedule evaluate;
     cvy_schedule start; /* once, and after loading weights */
     CVY_VEC(struct cvy_bucket) buckets;
     CVY_VEC(struct cvy_partial) partials; /* of all devices, the same on each */
     size_t persist_bytes, packed_bytes, sum_bytes, slot_bytes, scratch_bytes;
+    size_t total_bytes;                  /* sum_bytes when several batches can make an update, else 0 */
     int32_t n_sums, n_slots;             /* partial sums and shards in flight: the strategy's own step */
     int32_t n_sums_split, n_slots_split; /* the same for split calls */
     struct cvy_pool pool;

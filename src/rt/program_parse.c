@@ -63,7 +63,8 @@ static cvy_status parse_memory(struct reader *r) {
     CVY_TRY(parse_copies(&r->scan, &p->n_sums, &p->n_sums_split));
     CVY_TRY(parse_bytes(&r->scan, "slot", &p->slot_bytes));
     CVY_TRY(parse_copies(&r->scan, &p->n_slots, &p->n_slots_split));
-    return parse_bytes(&r->scan, "scratch", &p->scratch_bytes);
+    CVY_TRY(parse_bytes(&r->scan, "scratch", &p->scratch_bytes));
+    return cvy_scan_accept(&r->scan, ",") ? parse_bytes(&r->scan, "total", &p->total_bytes) : CVY_OK;
 }
 
 static cvy_status parse_bucket(struct reader *r) {

@@ -6,23 +6,30 @@
 #include <string.h>
 
 const char *const cvy_space_names[CVY_N_SPACES] = {
-    [CVY_SPACE_NONE] = "nowhere", [CVY_SPACE_PERSIST] = "persist", [CVY_SPACE_PACKED] = "packed",
-    [CVY_SPACE_SUM] = "sum",      [CVY_SPACE_SLOT] = "slot",       [CVY_SPACE_SCRATCH] = "scratch",
+    [CVY_SPACE_NONE] = "nowhere",    [CVY_SPACE_PERSIST] = "persist", [CVY_SPACE_PACKED] = "packed",
+    [CVY_SPACE_SUM] = "sum",         [CVY_SPACE_TOTAL] = "total",     [CVY_SPACE_SLOT] = "slot",
+    [CVY_SPACE_SCRATCH] = "scratch",
 };
 const struct cvy_field cvy_schedule_fields[CVY_N_SCHEDULES] = {
-    {"train", offsetof(struct cvy_program, train)},       {"forward", offsetof(struct cvy_program, forward)},
-    {"backward", offsetof(struct cvy_program, backward)}, {"update", offsetof(struct cvy_program, update)},
-    {"evaluate", offsetof(struct cvy_program, evaluate)}, {"start", offsetof(struct cvy_program, start)},
+    {"train", offsetof(struct cvy_program, train)},
+    {"accumulate", offsetof(struct cvy_program, accumulate)},
+    {"forward", offsetof(struct cvy_program, forward)},
+    {"backward", offsetof(struct cvy_program, backward)},
+    {"update", offsetof(struct cvy_program, update)},
+    {"evaluate", offsetof(struct cvy_program, evaluate)},
+    {"start", offsetof(struct cvy_program, start)},
 };
 static void print_head(const struct cvy_program *p, struct cvy_text *out) {
     cvy_text_printf(out, "program device %d of %d, stage %d of %d of replica %d, %d shards from %d of %d\n",
                     p->device, p->n_devices, p->stage, p->n_stages, p->replica, p->n_local_shards,
                     p->first_shard, p->n_shards);
     cvy_text_printf(
-        out,
-        "memory persist %zu, packed %zu, sum %zu x %d (split %d), slot %zu x %d (split %d), scratch %zu\n",
+        out, "memory persist %zu, packed %zu, sum %zu x %d (split %d), slot %zu x %d (split %d), scratch %zu",
         p->persist_bytes, p->packed_bytes, p->sum_bytes, p->n_sums, p->n_sums_split, p->slot_bytes,
         p->n_slots, p->n_slots_split, p->scratch_bytes);
+    if (p->total_bytes)
+        cvy_text_printf(out, ", total %zu", p->total_bytes);
+    cvy_text_printf(out, "\n");
     for (size_t i = 0; i < p->buckets.n; i++)
         cvy_text_printf(out, "bucket offset %zu floats %zu\n", p->buckets.data[i].offset,
                         p->buckets.data[i].n_floats);

@@ -10,7 +10,7 @@
 
 static const char golden[] =
     "program device 1 of 2, stage 0 of 1 of replica 1, 2 shards from 2 of 4\n"
-    "memory persist 192, packed 64, sum 128 x 1 (split 2), slot 192 x 2 (split 3), scratch 0\n"
+    "memory persist 192, packed 64, sum 128 x 1 (split 2), slot 192 x 2 (split 3), scratch 0, total 128\n"
     "bucket offset 0 floats 16\n"
     "bucket offset 64 floats 16\n"
     "partial device 0 first 0 level 1 sum 0\n"
@@ -39,6 +39,8 @@ static const char golden[] =
     "  load shard 2 slot 0\n"
     "  run F0 shard 2 slot 0 sum 0\n"
     "  add sum 0 from 1 bucket 1\n"
+    "schedule accumulate\n"
+    "  accumulate sum 0 bucket 1\n"
     "schedule update\n"
     "  update bucket 1\n"
     "schedule start\n"
@@ -117,7 +119,7 @@ static void test_tables(void **state) {
     assert_int_equal(p->update.n, 1);
     assert_int_equal(p->start.n, 1);
     assert_int_equal(p->forward.n + p->backward.n + p->evaluate.n, 0);
-    assert_int_equal(cvy_program_bytes(p), 192 + 64 + 2 * 128 + 3 * 192);
+    assert_int_equal(cvy_program_bytes(p), 192 + 64 + 2 * 128 + 3 * 192 + 128);
     cvy_program_free(p);
 }
 
@@ -179,6 +181,7 @@ static void test_instructions(void **state) {
         {"  add sum 0 from 1 bucket 2\n", {CVY_I_ADD, 0, -1, -1, -1, -1, 0, 1, 2, 0, 0, -1}},
         {"  reduce bucket 2 record e0 stream 1\n", {CVY_I_REDUCE, 0, -1, -1, -1, -1, -1, -1, 2, 1, 0, 0}},
         {"  wait bucket 2 wait e0\n", {CVY_I_WAIT, 0, -1, -1, -1, -1, -1, -1, 2, 0, 1, -1}},
+        {"  accumulate sum 0 bucket 2\n", {CVY_I_ACCUMULATE, 0, -1, -1, -1, -1, 0, -1, 2, 0, 0, -1}},
         {"  check\n", {CVY_I_CHECK, 0, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  update bucket 0\n", {CVY_I_UPDATE, 0, -1, -1, -1, -1, -1, -1, 0, 0, 0, -1}},
         {"  result shard 3 slot 0\n", {CVY_I_RESULT, 0, -1, -1, 3, 0, -1, -1, -1, 0, 0, -1}},
@@ -307,6 +310,7 @@ static const struct {
     {"pool.y, pool.index = ", "pool.y = ", "max_pool does not make 1 outputs"},
     {"stride=1x1", "stride=1x1 kernel=2x2", "pool.y in F0/2 has not the shape"},
     {"flatten(pool.y)", "flatten(pool.index)", "flat in F0/2 reads pool.index, which lies nowhere"},
+    {", total 128", ", total 64", "accumulate in schedule accumulate: the total has 64 bytes"},
     {"layer sgd.1, ", "", "line 25: the layer's name cannot be told"},
     {"schedule train", "schedule trane", "line 27: there is no schedule \"trane\""},
     {"load shard", "lode shard", "line 28: load, run"},
@@ -323,8 +327,8 @@ static const struct {
     {"sum 0 from 1", "sum 0 from 2", "add in schedule train takes sum 2 of 2"},
     {"sum 0 from 1", "sum 0", "add in schedule train does not say on what"},
     {"update bucket 1", "update bucket 2", "update in schedule update takes bucket 2 of 2"},
-    {"broadcast", "broadcast record x5", "line 34: \"x5\" is no event"},
-    {"broadcast", "broadcast record e64", "line 34: \"e64\" is no event"},
+    {"broadcast", "broadcast record x5", "line 36: \"x5\" is no event"},
+    {"broadcast", "broadcast record e64", "line 36: \"e64\" is no event"},
     {"broadcast", "broadcast stream 2", "broadcast in schedule start runs in stream 2 of 2"},
     {"broadcast", "broadcast wait e3",
      "broadcast in schedule start waits for event e3, which nothing above it"},

@@ -124,8 +124,8 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     if (i->shard >= 0 && (i->shard < p->first_shard || i->shard >= p->first_shard + p->n_local_shards))
         return BROKEN("%s in schedule %s takes shard %d, which is another device's", name, schedule,
                       i->shard);
-    bool needs_bucket =
-        i->kind == CVY_I_ADD || i->kind == CVY_I_REDUCE || i->kind == CVY_I_WAIT || i->kind == CVY_I_UPDATE;
+    bool needs_bucket = i->kind == CVY_I_ADD || i->kind == CVY_I_REDUCE || i->kind == CVY_I_WAIT ||
+                        i->kind == CVY_I_ACCUMULATE || i->kind == CVY_I_UPDATE;
     bool is_message = i->kind == CVY_I_SEND || i->kind == CVY_I_RECV;
     bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT || is_message;
     if ((needs_bucket && i->bucket < 0) || (needs_shard && (i->shard < 0 || i->slot < 0)) ||
@@ -134,6 +134,9 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
     if (i->stream < 0 || i->stream >= CVY_N_STREAMS)
         return BROKEN("%s in schedule %s runs in stream %d of %d", name, schedule, i->stream, CVY_N_STREAMS);
+    if (i->kind == CVY_I_ACCUMULATE && p->total_bytes < p->sum_bytes)
+        return BROKEN("%s in schedule %s: the total has %zu bytes, fewer than a sum's %zu", name, schedule,
+                      p->total_bytes, p->sum_bytes);
     if (i->kind == CVY_I_RUN && !has_segment(p, i))
         return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule,
                       (int)i->phase, i->stage, i->part);

@@ -21,6 +21,7 @@ enum { N_EVENTS = 64 }; /* bits of wait_events */
 enum {
     PERSIST,
     PACKED,
+    TOTAL,
     N_SINGLE
 };                  /* resources that there is one of; behind them slots, then buckets of sums */
 enum { NEVER = 0 }; /* positions count from 1 */
@@ -97,7 +98,8 @@ static bool is_needed_later(const struct sweep *s, int32_t bucket) {
         const struct cvy_instr *i = &s->schedule->data[k];
         bool is_check = i->kind == CVY_I_CHECK && bucket == s->first_bucket;
         bool is_run = i->kind == CVY_I_RUN && i->sum >= 0 && first_written(i) <= bucket;
-        bool is_other = (i->kind == CVY_I_ADD || i->kind == CVY_I_UPDATE) && i->bucket == bucket;
+        bool is_other = (i->kind == CVY_I_ADD || i->kind == CVY_I_ACCUMULATE || i->kind == CVY_I_UPDATE) &&
+                        i->bucket == bucket;
         if (is_check || is_run || is_other)
             return true;
     }
@@ -115,6 +117,11 @@ static void touch_check(struct sweep *s, const struct cvy_instr *i) {
     (void)i;
     if (s->n_buckets)
         touch_bucket(s, 0, s->first_bucket, false);
+}
+
+static void touch_accumulate(struct sweep *s, const struct cvy_instr *i) {
+    touch_bucket(s, 0, i->bucket, true);
+    touch(s, TOTAL, true);
 }
 
 static void touch_update(struct sweep *s, const struct cvy_instr *i) {
@@ -136,17 +143,12 @@ static void touch_refresh(struct sweep *s, const struct cvy_instr *i) {
 }
 
 static void (*const touchers[CVY_N_INSTR])(struct sweep *, const struct cvy_instr *) = {
-    [CVY_I_LOAD] = fill_slot,
-    [CVY_I_RUN] = touch_run,
-    [CVY_I_ADD] = touch_add,
-    [CVY_I_SEND] = read_slot,
-    [CVY_I_RECV] = fill_slot,
-    [CVY_I_REDUCE] = touch_reduce,
-    [CVY_I_WAIT] = touch_wait,
-    [CVY_I_CHECK] = touch_check,
-    [CVY_I_UPDATE] = touch_update,
-    [CVY_I_RESULT] = read_slot,
-    [CVY_I_BROADCAST] = touch_broadcast,
+    [CVY_I_LOAD] = fill_slot,        [CVY_I_RUN] = touch_run,
+    [CVY_I_ADD] = touch_add,         [CVY_I_SEND] = read_slot,
+    [CVY_I_RECV] = fill_slot,        [CVY_I_REDUCE] = touch_reduce,
+    [CVY_I_WAIT] = touch_wait,       [CVY_I_ACCUMULATE] = touch_accumulate,
+    [CVY_I_CHECK] = touch_check,     [CVY_I_UPDATE] = touch_update,
+    [CVY_I_RESULT] = read_slot,      [CVY_I_BROADCAST] = touch_broadcast,
     [CVY_I_REFRESH] = touch_refresh,
 };
 

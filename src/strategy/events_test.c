@@ -18,6 +18,8 @@ static int bucket_access(const struct cvy_instr *i, int32_t k, int32_t b, int32_
         return i->bucket != b ? 0 : i->sum == k ? 2 : i->from == k;
     case CVY_I_REDUCE:
         return i->bucket != b ? 0 : i->sum == k ? 2 : 1;
+    case CVY_I_ACCUMULATE:
+        return i->bucket == b && k == 0 ? 2 : 0;
     case CVY_I_UPDATE:
         return i->bucket == b && k == 0;
     case CVY_I_CHECK:
@@ -153,6 +155,7 @@ static void check_shards(struct schedule_case c) {
             c.n_shards = c.n_shards < c.n_devices && !c.mesh ? c.n_devices : c.n_shards;
             c.has_skips = variant & 1;
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
+            c.is_accumulating = variant == 2;
             check_case(c);
         }
     }

@@ -171,21 +171,40 @@ static void backward(struct writer *w, int32_t i) {
         w->is_taken[w->sum_of[k - a]] = false;
 }
 
-/* Waits, looks at the loss, updates: bucket by bucket, in the order in which they were started. */
-static void finish(struct writer *w, bool wait, bool update) {
+/* What is done with each bucket once the tree has been climbed. */
+enum { WAIT = 1, CHECK = 2, ACCUMULATE = 4, UPDATE = 8 };
+
+static void finish_buckets(struct writer *w, unsigned what) {
     bool is_first = true;
-    update = update && (!w->is_on_master || w->out->replica == 0);
     for (int32_t b = 0; b < w->in->n_buckets; b++) {
         if (!is_mine(w, b))
             continue;
-        if (wait)
+        if (what & WAIT)
             emit_bucket(w, CVY_I_WAIT, b);
-        if (is_first && update)
+        if (is_first && (what & CHECK))
             emit_part(w, CVY_I_CHECK, -1);
-        if (update)
+        if (what & ACCUMULATE)
+            emit_bucket(w, CVY_I_ACCUMULATE, b);
+        if (what & UPDATE)
             emit_bucket(w, CVY_I_UPDATE, b);
         is_first = false;
     }
+}
+
+/* Bucket by bucket, in the order in which they were started; the loss, which is in the first, is looked at before
+   anything else is done. Where the master alone sees it, and may stop there, all waits come before: the others would
+   wait in vain for the next bucket. */
+static void finish(struct writer *w, unsigned what) {
+    if (!w->reduce)
+        what &= ~(unsigned)WAIT;
+    if (!w->in->is_accumulating)
+        what &= ~(unsigned)ACCUMULATE;
+    if (w->is_on_master) {
+        finish_buckets(w, what & WAIT);
+        what &= w->out->replica > 0 ? 0 : ~(unsigned)WAIT;
+    }
+    if (what)
+        finish_buckets(w, what);
 }
 
 static void reduce_all(struct writer *w) {
@@ -205,9 +224,10 @@ static void restart(struct writer *w, int32_t n_slots) {
         w->is_taken[i] = false;
 }
 
-static void write_train(struct writer *w, struct cvy_order order) {
+/* One batch; `end` says what follows its backward passes. */
+static void write_batch(struct writer *w, struct cvy_order order, cvy_schedule *to, unsigned end) {
     int32_t n = w->out->n_local_shards, n_forward = 0;
-    w->to = &w->out->train;
+    w->to = to;
     restart(w, order.n_slots);
     emit_fetch(w);
     for (int32_t i = 0; i < n; i++) {
@@ -219,7 +239,13 @@ static void write_train(struct writer *w, struct cvy_order order) {
     }
     if (n == 0)
         reduce_all(w);
-    finish(w, w->reduce, true);
+    finish(w, end);
+}
+
+static void write_train(struct writer *w, struct cvy_order order) {
+    if (w->in->is_accumulating)
+        write_batch(w, order, &w->out->accumulate, WAIT | CHECK | ACCUMULATE);
+    write_batch(w, order, &w->out->train, WAIT | CHECK | ACCUMULATE | UPDATE);
     w->out->n_slots = order.n_slots;
     w->out->n_sums = w->n_sums;
     for (size_t p = 0; p < w->out->partials.n; p++) { /* where this device's ended */
@@ -243,9 +269,9 @@ static void write_split(struct writer *w) {
     for (int32_t i = 0; i < n; i++)
         backward(w, i);
     reduce_all(w);
-    finish(w, w->reduce, false);
+    finish(w, WAIT | ACCUMULATE);
     w->to = &w->out->update;
-    finish(w, false, true);
+    finish(w, CHECK | UPDATE);
     w->out->n_slots_split = w->out->n_sums_split = n ? n : 1;
 }
 

@@ -6,8 +6,9 @@ struct limits {
     int32_t n_in_flight, n_sums;
 };
 
-/* Every shard went through, every bucket is updated once, by who updates; nothing is under way. */
-static void check_end(const struct world *w) {
+/* Every shard went through, every bucket is updated once (or added to the update's total alone), by who updates;
+   nothing is under way. */
+static void check_end(const struct world *w, bool is_update) {
     bool is_dp = strcmp(w->c->strategy, "dp") == 0;
     for (int32_t k = 0; k < w->c->n_devices; k++) {
         const struct device *d = &w->device[k];
@@ -15,8 +16,11 @@ static void check_end(const struct world *w) {
         assert_int_equal(d->n_checks, updates);
         for (int32_t i = 0; i < d->p->n_local_shards; i++)
             assert_int_equal(d->n_backward[i], w->c->n_buckets_of_stage);
-        for (int32_t b = 0; b < w->c->input.n_buckets; b++)
-            assert_int_equal(d->is_updated[b], updates && is_mine(w, d, b));
+        for (int32_t b = 0; b < w->c->input.n_buckets; b++) {
+            bool is_here = updates && is_mine(w, d, b);
+            assert_int_equal(d->is_updated[b], is_update && is_here);
+            assert_int_equal(d->is_accumulated[b], w->c->is_accumulating && is_here);
+        }
     }
     for (int32_t r = 0; r < CASE_MAX_DEVICES; r++) {
         for (int a = 0; a < MAX_STAGES * MAX_STAGES; a++)
@@ -30,16 +34,16 @@ static void check_reduced_at_once(struct schedule_case *c) {
     world_open(&world, c);
     world.is_reduced_at_once = true;
     world_run(&world, offsetof(struct cvy_program, train), false);
-    check_end(&world);
+    check_end(&world, true);
 }
 
-/* One step as the strategy runs it, and one in split calls. */
+/* One step as the strategy runs it, one in split calls, and a batch that another one of its update follows. */
 static void check_training(struct schedule_case *c, struct limits (*limits)(const struct cvy_program *)) {
     static struct world world; /* too large for the stack */
     schedule_case_make(c);
     world_open(&world, c);
     world_run(&world, offsetof(struct cvy_program, train), false);
-    check_end(&world);
+    check_end(&world, true);
     for (int32_t k = 0; k < c->n_devices; k++) {
         const struct device *d = &world.device[k];
         struct limits most = limits(d->p);
@@ -52,13 +56,17 @@ static void check_training(struct schedule_case *c, struct limits (*limits)(cons
     world_run(&world, offsetof(struct cvy_program, forward), true);
     world_run(&world, offsetof(struct cvy_program, backward), true);
     world_run(&world, offsetof(struct cvy_program, update), true);
-    check_end(&world);
+    check_end(&world, true);
     for (int32_t k = 0; k < c->n_devices; k++) {
         const struct device *d = &world.device[k];
         assert_int_equal(d->n_slots, d->p->n_slots_split);
         assert_int_equal(d->n_sums, d->p->n_sums_split);
     }
     check_reduced_at_once(c);
+    world_open(&world, c);
+    world_run(&world, offsetof(struct cvy_program, accumulate), false);
+    if (c->is_accumulating)
+        check_end(&world, false);
     schedule_case_free(c);
 }
 
@@ -88,6 +96,7 @@ static void check_many(struct schedule_case of, int32_t n_replicas,
             c.n_shards = some[k];
             c.has_skips = variant & 1;
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
+            c.is_accumulating = variant == 2;
             check_evaluation(&c);
             check_training(&c, limits);
         }

@@ -32,7 +32,7 @@ struct device {
     bool has_forward[MAX_SHARDS];     /* per local shard, as all below */
     int32_t n_backward[MAX_SHARDS];   /* buckets done */
     uint64_t received[2][MAX_SHARDS]; /* per phase: bit a, from stage a */
-    bool is_posted[CASE_MAX_BUCKETS], is_updated[CASE_MAX_BUCKETS];
+    bool is_posted[CASE_MAX_BUCKETS], is_updated[CASE_MAX_BUCKETS], is_accumulated[CASE_MAX_BUCKETS];
     int32_t n_checks, n_in_flight, most_in_flight, n_sums, n_slots;
 };
 
@@ -239,10 +239,19 @@ static bool check(struct world *w, struct device *d) {
     return d->p->n_stages == 1 || meet(d, &w->check, w->c->n_devices);
 }
 
+/* The batch's result, whole, and once. */
+static void accumulate(const struct world *w, struct device *d, const struct cvy_instr *i) {
+    assert_true(w->c->is_accumulating && is_mine(w, d, i->bucket) &&
+                is_all(d->sums[0][i->bucket], w->c->n_shards));
+    assert_false(d->is_accumulated[i->bucket] || d->is_updated[i->bucket]);
+    d->is_accumulated[i->bucket] = true;
+}
+
 static void update(const struct world *w, struct device *d, const struct cvy_instr *i) {
     assert_true(is_mine(w, d, i->bucket) && is_all(d->sums[0][i->bucket], w->c->n_shards));
     assert_int_equal(d->n_checks, 1);
     assert_false(d->is_updated[i->bucket]);
+    assert_int_equal(d->is_accumulated[i->bucket], w->c->is_accumulating);
     d->is_updated[i->bucket] = true;
 }
 
@@ -267,6 +276,9 @@ static bool perform(struct world *w, struct device *d, const struct cvy_instr *i
         break;
     case CVY_I_ADD:
         add(w, d, i);
+        break;
+    case CVY_I_ACCUMULATE:
+        accumulate(w, d, i);
         break;
     case CVY_I_UPDATE:
         update(w, d, i);

@@ -17,6 +17,7 @@ struct cvy_strategy_input {
     struct cvy_mesh mesh;
     int32_t device;              /* which device the program is for */
     int32_t n_shards;            /* S */
+    bool is_accumulating;        /* several batches can make one update */
     int32_t n_buckets;           /* of all stages. 0: inference only */
     const int32_t *bucket_stage; /* n_buckets: the stage whose parameters it holds */
     const char *schedule;        /* "gpipe" or "1f1b" */
