@@ -92,9 +92,9 @@ static void touch_reduce(struct sweep *s, const struct cvy_instr *i) {
         touch_bucket(s, i->sum, i->bucket, true);
 }
 
-/* Does the compute stream go back to this bucket? */
-static bool is_needed_later(const struct sweep *s, int32_t bucket) {
-    for (int32_t k = s->position; k < s->n; k++) {
+/* Does the compute stream go back to this bucket before it waits for another? Else who needs it waits itself. */
+static bool is_needed_next(const struct sweep *s, int32_t bucket) {
+    for (int32_t k = s->position; k < s->n && s->schedule->data[k].kind != CVY_I_WAIT; k++) {
         const struct cvy_instr *i = &s->schedule->data[k];
         bool is_check = i->kind == CVY_I_CHECK && bucket == s->first_bucket;
         bool is_run = i->kind == CVY_I_RUN && i->sum >= 0 && first_written(i) <= bucket;
@@ -108,7 +108,7 @@ static bool is_needed_later(const struct sweep *s, int32_t bucket) {
 
 /* Where the compute stream meets the reduced sum; what nobody needs is complete when the schedule is. */
 static void touch_wait(struct sweep *s, const struct cvy_instr *i) {
-    if (is_needed_later(s, i->bucket))
+    if (is_needed_next(s, i->bucket))
         touch_bucket(s, 0, i->bucket, false);
 }
 
