@@ -32,6 +32,7 @@ static const char *or_none(const char *text) { return text ? text : "none"; }
 static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     const cvy_plan_options *o = &plan->options;
     cvy_text_printf(out, "batch size %lld\n", (long long)o->batch_size);
+    cvy_text_printf(out, "batches of an update: up to %lld\n", (long long)o->accumulate);
     cvy_text_printf(out, "seed %llu\n", (unsigned long long)o->seed);
     cvy_text_printf(out, "%d devices in each process\n", plan->team.n);
     cvy_text_printf(out, "backend %s\n", plan->backend->name);
