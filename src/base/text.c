@@ -98,17 +98,38 @@ bool cvy_is_utf8(const char *text) {
     return true;
 }
 
+static bool is_control_character(const unsigned char *at) {
+    return at[0] < ' ' || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+}
+
 void cvy_text_escape(struct cvy_text *text, const char *from) {
     const unsigned char *at = (const unsigned char *)from;
     while (*at) {
         size_t n = utf8_length(at);
-        bool is_control = at[0] < ' ' || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+        bool is_control = is_control_character(at);
         if (n && !is_control)
             cvy_text_append(text, (const char *)at, n);
         for (size_t i = 0; i < (n ? n : 1) && (!n || is_control); i++)
             cvy_text_printf(text, "\\x%02X", at[i]);
         at += n ? n : 1;
     }
+}
+
+size_t cvy_text_line(char *out, size_t n_bytes, const char *from) {
+    const unsigned char *at = (const unsigned char *)from;
+    size_t n_out = 0;
+    while (*at) {
+        size_t n = utf8_length(at);
+        const char *character = n == 0 ? "?" : is_control_character(at) ? " " : (const char *)at;
+        size_t n_character = character == (const char *)at ? n : 1;
+        if (n_out + n_character >= n_bytes)
+            break;
+        memcpy(out + n_out, character, n_character);
+        n_out += n_character;
+        at += n ? n : 1;
+    }
+    out[n_out] = '\0';
+    return n_out;
 }
 
 /* strtoX skip leading space; a number of ours has none. */

@@ -27,6 +27,10 @@ bool cvy_is_utf8(const char *text);
 /* Appends a text from outside so that it is printable UTF-8: a control character, and a byte that is no part of a
    UTF-8 character, become \xNN. */
 void cvy_text_escape(struct cvy_text *text, const char *from);
+/* Copies a text as one line of printable UTF-8 that fits out[n_bytes], n_bytes >= 1: control characters become blanks,
+   bytes that are no part of a character '?', and the end is cut between two characters. Returns the line's bytes.
+   Allocates nothing. */
+size_t cvy_text_line(char *out, size_t n_bytes, const char *from);
 
 /* The whole text must be a number; else false. */
 bool cvy_parse_i64(const char *text, int64_t *out);

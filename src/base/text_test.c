@@ -123,6 +123,21 @@ static void test_utf8(void **state) {
     expect_escaped("\xF4\x90\x80\x80\xF8", "\\xF4\\x90\\x80\\x80\\xF8", false);
 }
 
+static void test_line(void **state) {
+    (void)state;
+    char line[8];
+    cvy_text_line(line, sizeof line, "");
+    assert_string_equal(line, "");
+    cvy_text_line(line, sizeof line, "a\nb\xC2\x9B\xFFz"); /* a control of two bytes is one blank */
+    assert_string_equal(line, "a b ?z");
+    assert_int_equal(cvy_text_line(line, sizeof line, "1234567"), 7);
+    assert_string_equal(line, "1234567");
+    assert_int_equal(cvy_text_line(line, sizeof line, "123456\xC3\xA9"), 6);
+    assert_string_equal(line, "123456");
+    cvy_text_line(line, 1, "x");
+    assert_string_equal(line, "");
+}
+
 static void test_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"lenet5", "resnet18", "resnet20", "resnet50", "simple"};
@@ -146,7 +161,7 @@ int main(void) {
         cmocka_unit_test(test_growing),     cmocka_unit_test(test_failure_sticks),
         cmocka_unit_test(test_parse_i64),   cmocka_unit_test(test_parse_f64),
         cmocka_unit_test(test_parse_bytes), cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_line),        cmocka_unit_test(test_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
