@@ -119,6 +119,41 @@ static void graph_errors_stick(void **state) {
     assert_fails(plan_of(g, NULL), CVY_ERR_USAGE, "output \"loss\"");
 }
 
+/* ---- who works on what --------------------------------------------------------------------------------- */
+
+/* What a plan on four devices gives its device k of a batch of n. */
+static void assert_part(const char *strategy, const char *mesh, int64_t n, const int64_t expected[4][2]) {
+    cvy_graph *g = make_graph(4);
+    cvy_plan_options options = good_options("cpu:0-3");
+    cvy_plan *plan;
+    options.strategy = strategy;
+    options.mesh = mesh;
+    options.shards = 4;
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    for (int k = 0; k < 4; k++) {
+        int64_t first = -1, count = -1;
+        assert_ok(cvy_plan_images(plan, k, n, &first, &count));
+        assert_int_equal(first, expected[k][0]);
+        assert_int_equal(count, expected[k][1]);
+    }
+    int64_t first = -1, count = -1;
+    assert_fails(cvy_plan_images(plan, 4, n, &first, &count), CVY_ERR_USAGE, "device 4 of 4");
+    assert_fails(cvy_plan_images(plan, -1, n, &first, &count), CVY_ERR_USAGE, "device -1");
+    assert_fails(cvy_plan_images(plan, 0, -1, &first, &count), CVY_ERR_USAGE, "-1 images");
+    assert_int_equal(first, -1);
+    assert_int_equal(count, -1);
+    cvy_plan_free(plan);
+    cvy_graph_free(g);
+}
+
+static void images_are_shared_out(void **state) {
+    (void)state;
+    assert_part("ddp", NULL, 6, (const int64_t[4][2]){{0, 1}, {1, 2}, {3, 1}, {4, 2}});
+    assert_part("dp", NULL, 3, (const int64_t[4][2]){{0, 0}, {0, 1}, {1, 1}, {2, 1}});
+    assert_part("mp", NULL, 6, (const int64_t[4][2]){{0, 6}, {0, 6}, {0, 6}, {0, 6}});
+    assert_part("hybrid", "data=2,pipe=2", 5, (const int64_t[4][2]){{0, 2}, {0, 2}, {2, 3}, {2, 3}});
+}
+
 /* ---- data ------------------------------------------------------------------------------------------- */
 
 static void data_are_checked(void **state) {
@@ -170,7 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_are_checked), cmocka_unit_test(graphs_are_checked),
         cmocka_unit_test(graph_errors_stick),  cmocka_unit_test(data_are_checked),
-        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(exit_codes),          cmocka_unit_test(images_are_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

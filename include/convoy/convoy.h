@@ -325,6 +325,10 @@ CVY_API cvy_status cvy_plan_explain(const cvy_plan *plan, const char *pass, char
    others' pixels are anything. All processes' parts together are the batch, none of it twice; the order, the labels
    and the number of batches stay those of the whole. Local. */
 CVY_API cvy_status cvy_plan_share(const cvy_plan *plan, cvy_loader *loader);
+/* Which images of a batch of n the device works on that is the k-th (0, 1, …) of this process's `devices`: *count of
+   them from *first on, perhaps none. Stages of one pipeline work on the same ones. CVY_ERR_USAGE: there is no such
+   device, or n is negative. Local. */
+CVY_API cvy_status cvy_plan_images(const cvy_plan *plan, int k, int64_t n, int64_t *first, int64_t *count);
 
 /* Allocates, and initialises the weights from the plan's seed, a function of seed and names alone. `plan` must
    outlive it and has one session at a time (CVY_ERR_USAGE); a later one starts afresh. Collective. */

@@ -24,6 +24,19 @@ cvy_status cvy_plan_share(const cvy_plan *plan, cvy_loader *loader) {
     return CVY_OK;
 }
 
+cvy_status cvy_plan_images(const cvy_plan *plan, int k, int64_t n, int64_t *first, int64_t *count) {
+    if (k < 0 || k >= plan->team.n)
+        return CVY_FAIL(CVY_ERR_USAGE, "device %d of %d: they are counted from 0", k, plan->team.n);
+    if (n < 0)
+        return CVY_FAIL(CVY_ERR_USAGE, "a batch of %lld images: it needs 0 or more", (long long)n);
+    int32_t device = cvy_world_rank(plan->options.world) * plan->team.n + k;
+    int32_t first_shard, n_shards, total = (int32_t)plan->options.shards;
+    cvy_tree_shards(total, plan->mesh.data, device / plan->mesh.pipe, &first_shard, &n_shards);
+    *first = cvy_shard_first(n, total, first_shard);
+    *count = cvy_shard_first(n, total, first_shard + n_shards) - *first;
+    return CVY_OK;
+}
+
 /* ---- agreement --------------------------------------------------------------------------------------- */
 
 static const char *or_none(const char *text) { return text ? text : "none"; }
