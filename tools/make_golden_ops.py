@@ -134,7 +134,10 @@ def exact_case(op, attrs, inputs, results):
     """Inputs that are results themselves: written with all their digits."""
     print("case", op, attrs)
     for x in inputs:
-        kind = "i64" if x.dtype == torch.int64 else "f32"
+        if x is None:
+            print("in -")
+            continue
+        kind = {torch.float64: "f32", torch.int64: "i64", torch.uint8: "u8"}[x.dtype]
         print(f"in {kind}[{','.join(map(str, x.shape))}] {text(x, '.17g')}")
     for k, y in results.items():
         print(f"out {k} {text(y, '.13g')}")
@@ -279,6 +282,55 @@ def optimizers():
               lambda p: torch.optim.AdamW(p, 0.02, betas=(0.8, 0.95), eps=0.001, weight_decay=0.1))
 
 
+def norms_over_shards():
+    """batch_norm over the shards of a batch, put together from rows; against PyTorch over the whole batch."""
+    def row(*parts):
+        flat = torch.cat([p.flatten() for p in parts])
+        return torch.cat([flat, torch.zeros(-len(flat) % 16)])
+
+    def channels(x):
+        return x.transpose(0, 1).reshape(x.shape[1], -1)
+
+    def moments(x, c):
+        if len(x) == 0:
+            return row(torch.zeros(2 * c + 2))
+        v = channels(x)
+        m2 = v.var(1, unbiased=False) * v.shape[1]
+        return row(v.mean(1), m2, torch.tensor([float(v.shape[1]), float(len(x))]))
+
+    def norm(sizes, c, inner, relu, residual, eps):
+        n, attrs = sum(sizes), (f"eps={eps} " if eps != 1e-5 else "") + ("relu=true" if relu else "")
+        x, weight, bias, dy = normal(n, c, *inner) * 3 + 50, normal(c), normal(c), normal(n, c, *inner)
+        other = normal(n, c, *inner) if residual else torch.zeros(n, c, *inner)
+        x.requires_grad_(), other.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()
+        y = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps) + other
+        (F.relu(y) if relu else y).backward(dy)
+        mask = (y > 0).to(torch.uint8) if relu else None
+        xs, rows = x.detach().split(sizes), torch.stack([moments(s, c) for s in x.detach().split(sizes)])
+        v = channels(x.detach())
+        mean, var = v.mean(1), v.var(1, unbiased=False)
+        exact_case("batch_norm_moments", "", [xs[0]], {0: rows[0]})
+        exact_case("exchange_rows", "", [rows[0]], {0: rows[0]})
+        stats = torch.cat([sizes[0] * mean, sizes[0] * v.var(1, unbiased=True), torch.tensor([float(sizes[0])])])
+        exact_case("batch_norm_merge", f"channels={c}", [rows, rows[0]], {0: mean, 1: var, 2: stats})
+        u = other.grad
+        sums = torch.stack([row(channels(a).sum(1), channels(a * (b - mean.reshape(1, c, *[1] * len(inner)))).sum(1),
+                                torch.tensor([float(b.numel() // c)]))
+                            for a, b in zip(u.split(sizes), xs)])
+        part = [t.split(sizes)[0] if t is not None else None for t in (dy, x.detach(), mask)]
+        shard = sums[0][c:2 * c] / (var + eps).sqrt()
+        exact_case("batch_norm_backward_sums", attrs, [part[0], part[1], mean, var, part[2]],
+                   {0: sums[0], 1: shard, 2: sums[0][:c]})
+        exact_case("batch_norm_backward_shift", attrs,
+                   [part[0], part[1], weight.detach(), mean, var, sums, part[2]],
+                   {0: x.grad.split(sizes)[0], 1: u.split(sizes)[0]})
+
+    norm([2, 1, 3], 3, (2, 3), relu=False, residual=False, eps=1e-5)
+    norm([1, 2, 0, 2, 1], 2, (3, 2), relu=True, residual=True, eps=0.001)
+    norm([4], 2, (2, 2), relu=True, residual=False, eps=1e-5)
+    norm([2, 3], 9, (), relu=False, residual=True, eps=1e-5)
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -288,3 +340,4 @@ simple()
 losses()
 dropouts()
 optimizers()
+norms_over_shards()

@@ -24,7 +24,12 @@ typedef struct cvy_batch_norm_attrs norm_attrs;
     }
 #define RELU \
     { "relu", CVY_ATTR_BOOL, offsetof(norm_attrs, relu), 0, 0, 1, "a relu follows, in the same pass" }
-static const struct cvy_attr forward_attrs[] = {EPS, MOMENTUM, TRAINING, RELU};
+#define SYNC                                                        \
+    {                                                               \
+        "sync", CVY_ATTR_BOOL, offsetof(norm_attrs, sync), 0, 0, 1, \
+            "the statistics given are those of all shards"          \
+    }
+static const struct cvy_attr forward_attrs[] = {EPS, MOMENTUM, TRAINING, RELU, SYNC};
 static const struct cvy_attr backward_attrs[] = {EPS, TRAINING, RELU};
 
 /* ---- reference: x [images,channels,inner] ------------------------------------------------------- */
@@ -187,6 +192,8 @@ static cvy_status grad(struct cvy_graph *g, const struct cvy_node *node, uint32_
                        cvy_value *gin) {
     CVY_TRY(cvy_grad_check(g, node, gout));
     const norm_attrs *a = node->attrs;
+    if (a->sync)
+        return cvy_batch_norm_sync_grad(g, node, want, gout[0], gin);
     cvy_value in[] = {gout[0],
                       node->in[CVY_BATCH_NORM_X],
                       node->in[CVY_BATCH_NORM_WEIGHT],
@@ -196,7 +203,7 @@ static cvy_status grad(struct cvy_graph *g, const struct cvy_node *node, uint32_
     cvy_value out[4];
     bool has_residual = node->n_in > CVY_BATCH_NORM_RESIDUAL && node->in[CVY_BATCH_NORM_RESIDUAL] != CVY_NONE;
     CVY_TRY(cvy_graph_add_grad(g, node, "batch_norm_backward", a, in, CVY_N(in), out));
-    (void)want; /* one node gives them all; whoever reads none of them drops it */
+    /* one node gives them all; whoever reads none of them drops it */
     gin[CVY_BATCH_NORM_X] = out[DX];
     gin[CVY_BATCH_NORM_WEIGHT] = out[DWEIGHT];
     gin[CVY_BATCH_NORM_BIAS] = out[DBIAS];

@@ -115,6 +115,11 @@ static void mark_made(struct planner *p) {
     }
     for (size_t i = 0; i < p->g->reducibles.n; i++)
         p->in_slot[p->g->reducibles.data[i].value] = false;
+    for (int64_t t = 0; t < p->n; t++) { /* rows lie beside those of the other shards */
+        const struct cvy_node *node = &p->g->nodes.data[p->order[t]];
+        if (node->op->flags & CVY_OP_COLLECTIVE)
+            p->in_slot[node->in[0]] = p->in_slot[node->out[0]] = false;
+    }
 }
 
 static void mark_read(struct planner *p) {

@@ -1,19 +1,13 @@
 /* batch_norm in one or two passes: statistics (training only), then normalise, add the residual, apply the relu and
    leave its mask. Per block of channels, so that the second pass finds in cache what the first one read.
-   Statistics: mean and sum of squared deviations of each chunk in two passes over cached data, then chunks merged
-   in a fixed order by Chan's formula; never E[x^2] - E[x]^2. The padding of blocked layouts gets mean, scale and
-   shift 0, so it stays 0. */
+   The padding of blocked layouts gets mean, scale and shift 0, so it stays 0. */
 #include "ops/batch_norm.h"
-#include "backends/cpu/grid.h"
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/moments.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-struct moments { /* of the channels of one block */
-    double n, mean[CPU_LANES], m2[CPU_LANES];
-};
 
 struct norm {
     struct cvy_kernel base;
@@ -21,93 +15,13 @@ struct norm {
     struct cpu_view view;
     struct cpu_grid grid;
     int n_in;
-    bool has_stats, has_apply; /* what the present pass does */
-    struct moments *moments;   /* [image_part][block], in the workspace */
+    bool has_stats, has_apply;   /* what the present pass does */
+    struct cpu_moments *moments; /* [image_part][block], in the workspace */
     /* of the present run; absent ones are NULL */
     const float *x, *weight, *bias, *running_mean, *running_var, *residual;
     float *y, *mean, *var, *stats;
     uint8_t *mask;
 };
-
-/* ---- statistics ---------------------------------------------------------------------------------- */
-
-/* sum += x, or (x - mean)^2 */
-CPU_INLINE void add_value(const float *x, const cpu_v16 *mean, const int width, cpu_v16 *sum) {
-    cpu_v16 v;
-    cpu_load(&v, x, width);
-    if (mean) {
-        v -= *mean;
-        v *= v;
-    }
-    *sum += v;
-}
-
-CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_v16 *mean, const int width,
-                           cpu_v16 *out) {
-    cpu_v16 sum[4] = {{0}}, tail = {0}; /* four, so that additions need not wait for each other */
-    for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
-        int64_t i = 0;
-        for (; i + 4 <= c->n_vectors; i += 4) {
-            for (int k = 0; k < 4; k++)
-                add_value(x + (i + k) * c->step, mean, width, &sum[k]);
-        }
-        for (; i < c->n_vectors; i++)
-            add_value(x + i * c->step, mean, width, &sum[0]);
-        if (c->tail)
-            add_value(x + i * c->step, mean, c->tail, &tail);
-    }
-    cpu_trim(&tail, c->tail);
-    *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + tail;
-}
-
-CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int width, bool is_plain,
-                           cpu_v16 *mean, cpu_v16 *m2) {
-    sum_values(x, c, NULL, width, mean);
-    if (is_plain)
-        *mean = (cpu_v16){0} + cpu_fold(mean);
-    *mean /= (float)c->n_pixels;
-    sum_values(x, c, mean, width, m2);
-    if (is_plain)
-        *m2 = (cpu_v16){0} + cpu_fold(m2);
-}
-
-CPU_VECTOR static void norm_moments(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *mean,
-                                    cpu_v16 *m2) {
-    if (c->width == CPU_LANES)
-        moments_of(x, c, CPU_LANES, is_plain, mean, m2);
-    else
-        moments_of(x, c, c->width, is_plain, mean, m2);
-}
-
-/* Chan, Golub, LeVeque 1979: with d = mean_b - mean_a,
-   mean = mean_a + d n_b / n, M2 = M2_a + M2_b + d^2 n_a n_b / n. */
-static void merge(struct moments *a, double n_b, const double *mean_b, const double *m2_b, int n_channels) {
-    double n = a->n + n_b, share = n_b / n;
-    for (int l = 0; l < n_channels; l++) {
-        double d = mean_b[l] - a->mean[l];
-        a->mean[l] += d * share;
-        a->m2[l] += m2_b[l] + d * d * a->n * share;
-    }
-    a->n = n;
-}
-
-static void block_moments(const struct norm *me, const struct cpu_cell *cell, int64_t block,
-                          struct moments *out) {
-    const struct cpu_view *v = &me->view;
-    int n_channels = cpu_n_channels(v, block);
-    *out = (struct moments){0};
-    struct cpu_walk walk = cpu_walk_start(v, cell, block);
-    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
-        cpu_v16 mean, m2;
-        double mean_d[CPU_LANES], m2_d[CPU_LANES];
-        norm_moments(me->x + c.at, &c, v->lanes == 1, &mean, &m2);
-        for (int l = 0; l < n_channels; l++) {
-            mean_d[l] = (double)mean[l];
-            m2_d[l] = (double)m2[l];
-        }
-        merge(out, (double)c.n_pixels, mean_d, m2_d, n_channels);
-    }
-}
 
 /* ---- normalising --------------------------------------------------------------------------------- */
 
@@ -193,10 +107,10 @@ static void settle_block(const struct norm *me, const struct cpu_cell *cell, int
     const struct cpu_view *v = &me->view;
     int n_channels = cpu_n_channels(v, block);
     float means[CPU_LANES], scales[CPU_LANES], shifts[CPU_LANES];
-    struct moments all = {0};
+    struct cpu_moments all = {0};
     for (int i = 0; i < me->grid.image_parts && me->attrs.training; i++) {
-        const struct moments *m = &me->moments[i * v->n_blocks + block];
-        merge(&all, m->n, m->mean, m->m2, n_channels);
+        const struct cpu_moments *m = &me->moments[i * v->n_blocks + block];
+        cpu_moments_merge(&all, m, n_channels);
     }
     for (int l = 0; l < n_channels; l++) {
         int64_t c = cpu_first_channel(v, block) + l;
@@ -231,7 +145,8 @@ static void run_part(void *context, int part, int n_parts) {
     (void)n_parts;
     for (int64_t b = cell.first_block; b < cell.end_block; b++) {
         if (me->has_stats)
-            block_moments(me, &cell, b, &me->moments[cell.image_part * me->view.n_blocks + b]);
+            cpu_moments_block(me->x, &me->view, &cell, b,
+                              &me->moments[cell.image_part * me->view.n_blocks + b]);
         if (me->has_apply)
             apply_block(me, &cell, b);
     }
@@ -285,7 +200,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm has no loops for this layout", device->name);
     }
     me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
-    *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct moments);
+    *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_moments);
     *out = &me->base;
     return CVY_OK;
 }

@@ -1,0 +1,131 @@
+/* batch_norm_backward_shift: dx and dresidual, in one pass, once the sums of all shards are there. Each block's channels
+   are added over the rows in the tree over shards. */
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/norm_backward.h"
+#include "base/mem.h"
+#include "ops/batch_norm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DY, X, WEIGHT, MEAN, VAR, ROWS, MASK };
+enum { DX, DRESIDUAL };
+
+struct shift_kernel {
+    struct cvy_kernel base;
+    struct cvy_batch_norm_attrs attrs;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    int n_in;
+    int64_t n_shards;
+    /* of the present run */
+    struct cpu_norm_tensors tensors;
+    const float *weight, *mean, *var, *rows;
+};
+
+/* Values k .. k + n - 1 of the rows, summed in the node of `size` rows, a power of two, from `first` on. */
+static void sum_rows(const struct shift_kernel *me, int64_t k, int n, int64_t first, int64_t size,
+                     double out[CPU_LANES]) {
+    const float *row = me->rows + first * cvy_batch_norm_row(me->view.channels) + k;
+    if (size == 1) {
+        for (int l = 0; l < n; l++)
+            out[l] = (double)row[l];
+        return;
+    }
+    sum_rows(me, k, n, first, size / 2, out);
+    if (first + size / 2 < me->n_shards) {
+        double right[CPU_LANES];
+        sum_rows(me, k, n, first + size / 2, size / 2, right);
+        for (int l = 0; l < n; l++)
+            out[l] += right[l];
+    }
+}
+
+static void settle_block(const struct shift_kernel *me, int64_t block, struct cpu_norm_slope *out) {
+    const struct cpu_view *v = &me->view;
+    int n_channels = cpu_n_channels(v, block);
+    int64_t first = cpu_first_channel(v, block), size = 1;
+    double u[CPU_LANES], ud[CPU_LANES], m[CPU_LANES];
+    float gains[CPU_LANES], offsets[CPU_LANES], tilts[CPU_LANES];
+    while (size < me->n_shards)
+        size *= 2;
+    sum_rows(me, first, n_channels, 0, size, u);
+    sum_rows(me, v->channels + first, n_channels, 0, size, ud);
+    sum_rows(me, 2 * v->channels, 1, 0, size, m);
+    for (int l = 0; l < n_channels; l++) {
+        double invstd = 1 / sqrt((double)me->var[first + l] + me->attrs.eps);
+        double gain = (double)me->weight[first + l] * invstd;
+        gains[l] = (float)gain;
+        offsets[l] = (float)(gain * u[l] / m[0]);
+        tilts[l] = (float)(gain * invstd * invstd * ud[l] / m[0]);
+    }
+    cpu_per_lane(v, gains, n_channels, &out->gain);
+    cpu_per_lane(v, offsets, n_channels, &out->offset);
+    cpu_per_lane(v, tilts, n_channels, &out->tilt);
+    cpu_per_lane(v, me->mean + first, n_channels, &out->mean);
+}
+
+static void run_part(void *context, int part, int n_parts) {
+    const struct shift_kernel *me = context;
+    struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
+    (void)n_parts;
+    for (int64_t b = cell.first_block; b < cell.end_block; b++) {
+        struct cpu_norm_slope slope;
+        settle_block(me, b, &slope);
+        cpu_norm_slope_block(&me->tensors, &slope, &me->view, &cell, b);
+    }
+}
+
+static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
+    struct shift_kernel *me = (struct shift_kernel *)kernel;
+    (void)scratch;
+    me->tensors = (struct cpu_norm_tensors){.dy = in[DY],
+                                            .x = in[X],
+                                            .mask = me->attrs.relu && me->n_in > MASK ? in[MASK] : NULL,
+                                            .dx = out[DX],
+                                            .dresidual = out[DRESIDUAL],
+                                            .is_plain = me->view.lanes == 1};
+    me->weight = in[WEIGHT];
+    me->mean = in[MEAN];
+    me->var = in[VAR];
+    me->rows = in[ROWS];
+    cpu_team_run(cpu_grid_parts(&me->grid), run_part, me);
+    return CVY_OK;
+}
+
+/* x was laid out by the forward pass, and its mask with it. */
+static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
+    (void)device;
+    cpu_choose_view(call, X);
+    return CVY_OK;
+}
+
+static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
+                          size_t *scratch_bytes) {
+    struct shift_kernel *me;
+    CVY_TRY(CVY_ALLOC(me, 1));
+    me->base.impl = &cpu_kernel_batch_norm_backward_shift;
+    me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
+    me->n_in = call->n_in;
+    me->n_shards = call->in[ROWS].desc.shape.dim[0];
+    if (!cpu_layout_view(call->in[X].layout, &call->in[X].desc, &me->view)) {
+        free(me);
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_backward_shift has no loops for this layout",
+                        device->name);
+    }
+    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    *scratch_bytes = 0;
+    *out = &me->base;
+    return CVY_OK;
+}
+
+static void release(struct cvy_kernel *kernel) { free(kernel); }
+
+const struct cvy_kernel_impl cpu_kernel_batch_norm_backward_shift = {
+    .op = "batch_norm_backward_shift",
+    .supports = cpu_supports_f32,
+    .choose = choose,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};

@@ -1,0 +1,105 @@
+/* batch_norm_backward_sums: the row of a shard, and its part of the gradients of weight and bias. Threads share the
+   channels out, then the images; the calling thread puts their parts together. */
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/norm_backward.h"
+#include "base/mem.h"
+#include "ops/batch_norm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DY, X, MEAN, VAR, MASK };
+enum { ROW, DWEIGHT, DBIAS };
+
+struct sums_kernel {
+    struct cvy_kernel base;
+    struct cvy_batch_norm_attrs attrs;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    int n_in;
+    /* of the present run */
+    struct cpu_norm_tensors tensors;
+    const float *mean;
+    struct cpu_norm_sums *parts; /* [image_part][block], in the workspace */
+};
+
+static void run_part(void *context, int part, int n_parts) {
+    const struct sums_kernel *me = context;
+    struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
+    (void)n_parts;
+    for (int64_t b = cell.first_block; b < cell.end_block; b++)
+        cpu_norm_sums_block(&me->tensors, me->mean, &me->view, &cell, b,
+                            &me->parts[cell.image_part * me->view.n_blocks + b]);
+}
+
+static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
+    struct sums_kernel *me = (struct sums_kernel *)kernel;
+    const struct cpu_view *v = &me->view;
+    const float *var = in[VAR];
+    float *row = out[ROW], *dweight = out[DWEIGHT], *dbias = out[DBIAS];
+    me->tensors = (struct cpu_norm_tensors){.dy = in[DY],
+                                            .x = in[X],
+                                            .mask = me->attrs.relu && me->n_in > MASK ? in[MASK] : NULL,
+                                            .is_plain = v->lanes == 1};
+    me->mean = in[MEAN];
+    me->parts = scratch;
+    cpu_team_run(cpu_grid_parts(&me->grid), run_part, me);
+    if (row)
+        memset(row, 0, (size_t)cvy_batch_norm_row(v->channels) * sizeof *row);
+    for (int64_t c = 0; c < v->channels; c++) {
+        double u = 0, ud = 0;
+        for (int i = 0; i < me->grid.image_parts; i++) {
+            const struct cpu_norm_sums *part = &me->parts[i * v->n_blocks + c / v->lanes];
+            u += part->u[c % v->lanes];
+            ud += part->ud[c % v->lanes];
+        }
+        if (row) {
+            row[c] = (float)u;
+            row[v->channels + c] = (float)ud;
+        }
+        if (dbias)
+            dbias[c] = (float)u;
+        if (dweight)
+            dweight[c] = (float)(ud / sqrt((double)var[c] + me->attrs.eps));
+    }
+    if (row)
+        row[2 * v->channels] = (float)(v->n * v->pixels);
+    return CVY_OK;
+}
+
+/* x was laid out by the forward pass, and its mask with it. */
+static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
+    (void)device;
+    cpu_choose_view(call, X);
+    return CVY_OK;
+}
+
+static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
+                          size_t *scratch_bytes) {
+    struct sums_kernel *me;
+    CVY_TRY(CVY_ALLOC(me, 1));
+    me->base.impl = &cpu_kernel_batch_norm_backward_sums;
+    me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
+    me->n_in = call->n_in;
+    if (!cpu_layout_view(call->in[X].layout, &call->in[X].desc, &me->view)) {
+        free(me);
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_backward_sums has no loops for this layout",
+                        device->name);
+    }
+    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_norm_sums);
+    *out = &me->base;
+    return CVY_OK;
+}
+
+static void release(struct cvy_kernel *kernel) { free(kernel); }
+
+const struct cvy_kernel_impl cpu_kernel_batch_norm_backward_sums = {
+    .op = "batch_norm_backward_sums",
+    .supports = cpu_supports_f32,
+    .choose = choose,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};

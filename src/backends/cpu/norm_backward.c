@@ -1,0 +1,109 @@
+/* See norm_backward.h. */
+#include "backends/cpu/norm_backward.h"
+
+/* ---- sums ---------------------------------------------------------------------------------------- */
+
+CPU_INLINE void load_u(const struct cpu_norm_tensors *me, int64_t at, const int width, cpu_v16 *u) {
+    cpu_load(u, me->dy + at, width);
+    if (me->mask)
+        cpu_where_mask(u, me->mask + at, width);
+}
+
+CPU_INLINE void add_value(const struct cpu_norm_tensors *me, int64_t at, const cpu_v16 *mean, const int width,
+                          cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+    cpu_v16 u, x;
+    load_u(me, at, width, &u); /* lanes past the width have u = 0, so they add nothing */
+    cpu_load(&x, me->x + at, width);
+    *sum_u += u;
+    *sum_ud += u * (x - *mean);
+}
+
+CPU_INLINE void sum_vectors(const struct cpu_norm_tensors *me, const struct cpu_chunk *c, const cpu_v16 *mean,
+                            const int width, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+    cpu_v16 su[4] = {{0}}, sd[4] = {{0}}; /* four, so that additions need not wait for each other */
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t i = 0, at = c->at + n * c->image_step;
+        for (; i + 4 <= c->n_vectors; i += 4) {
+            for (int k = 0; k < 4; k++)
+                add_value(me, at + (i + k) * c->step, mean, width, &su[k], &sd[k]);
+        }
+        for (; i < c->n_vectors; i++)
+            add_value(me, at + i * c->step, mean, width, &su[0], &sd[0]);
+        if (c->tail)
+            add_value(me, at + i * c->step, mean, c->tail, &su[1], &sd[1]);
+    }
+    *sum_u = (su[0] + su[1]) + (su[2] + su[3]);
+    *sum_ud = (sd[0] + sd[1]) + (sd[2] + sd[3]);
+}
+
+CPU_VECTOR static void norm_backward_sums(const struct cpu_norm_tensors *me, const struct cpu_chunk *c,
+                                          const cpu_v16 *mean, cpu_v16 *sum_u, cpu_v16 *sum_ud) {
+    struct cpu_norm_tensors here = *me; /* the compiler knows that no store changes these copies */
+    cpu_v16 mean_here = *mean;
+    if (c->width == CPU_LANES)
+        sum_vectors(&here, c, &mean_here, CPU_LANES, sum_u, sum_ud);
+    else
+        sum_vectors(&here, c, &mean_here, c->width, sum_u, sum_ud);
+    if (me->is_plain) {
+        *sum_u = (cpu_v16){0} + cpu_fold(sum_u);
+        *sum_ud = (cpu_v16){0} + cpu_fold(sum_ud);
+    }
+}
+
+void cpu_norm_sums_block(const struct cpu_norm_tensors *me, const float *means, const struct cpu_view *v,
+                         const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out) {
+    int n_channels = cpu_n_channels(v, block);
+    cpu_v16 mean, u, ud;
+    cpu_per_lane(v, means + cpu_first_channel(v, block), n_channels, &mean);
+    *out = (struct cpu_norm_sums){0};
+    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        norm_backward_sums(me, &c, &mean, &u, &ud);
+        for (int l = 0; l < n_channels; l++) {
+            out->u[l] += (double)u[l];
+            out->ud[l] += (double)ud[l];
+        }
+    }
+}
+
+/* ---- dx ------------------------------------------------------------------------------------------ */
+
+CPU_INLINE void apply_vector(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *s, int64_t at,
+                             const int width) {
+    cpu_v16 u, x, dx;
+    load_u(me, at, width, &u);
+    cpu_load(&x, me->x + at, width);
+    dx = s->gain * u - s->offset - s->tilt * (x - s->mean);
+    if (me->dresidual)
+        cpu_store(me->dresidual + at, &u, width);
+    if (me->dx)
+        cpu_store(me->dx + at, &dx, width);
+}
+
+CPU_INLINE void apply_vectors(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *s,
+                              const struct cpu_chunk *c, const int width) {
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t at = c->at + n * c->image_step;
+        for (int64_t i = 0; i < c->n_vectors; i++, at += c->step)
+            apply_vector(me, s, at, width);
+        if (c->tail)
+            apply_vector(me, s, at, c->tail);
+    }
+}
+
+CPU_VECTOR static void norm_backward_apply(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *s,
+                                           const struct cpu_chunk *c) {
+    struct cpu_norm_tensors here = *me; /* the compiler knows that no store changes these copies */
+    struct cpu_norm_slope s_here = *s;
+    if (c->width == CPU_LANES)
+        apply_vectors(&here, &s_here, c, CPU_LANES);
+    else
+        apply_vectors(&here, &s_here, c, c->width);
+}
+
+void cpu_norm_slope_block(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *slope,
+                          const struct cpu_view *v, const struct cpu_cell *cell, int64_t block) {
+    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
+        norm_backward_apply(me, slope, &c);
+}
