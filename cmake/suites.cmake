@@ -96,3 +96,19 @@ function(cvy_benches dir)
     target_link_libraries(bench_${stem} PRIVATE ${ARGN})
   endforeach()
 endfunction()
+
+# cvy_mpirun_tests(NAME TARGET N…): TARGET, a test program, as N processes under each MPI library whose plugin is built ->
+# NAME_openmpi_N and NAME_mpich_N.
+function(cvy_mpirun_tests name target)
+  foreach(plugin ${CVY_PLUGINS})
+    string(REGEX REPLACE "^mpi_" "" library ${plugin})
+    foreach(n ${ARGN})
+      set(test ${name}_${library}_${n})
+      add_test(NAME ${test} COMMAND ${CMAKE_SOURCE_DIR}/tests/with_mpirun ${library} ${n} $<TARGET_FILE:${target}>
+               WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(${test} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                           ENVIRONMENT "${CVY_TEST_ENVIRONMENT};SANITIZE=${CVY_SANITIZE}")
+    endforeach()
+    add_dependencies(${target} convoy_${plugin})
+  endforeach()
+endfunction()

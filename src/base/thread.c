@@ -105,6 +105,11 @@ cvy_status cvy_counter_wait(struct cvy_counter *counter, uint64_t target, double
                     (unsigned long long)atomic_load(&counter->value), (unsigned long long)target);
 }
 
+void cvy_counter_nap(struct cvy_counter *counter, uint64_t target, int64_t ns) {
+    if (!is_reached(counter, target))
+        (void)sleep_until(counter, target, NULL, cvy_now_ns() + ns);
+}
+
 cvy_status cvy_thread_start(pthread_t *thread, const char *name, void *(*main)(void *), void *argument) {
     int error = pthread_create(thread, NULL, main, argument);
     if (error)

@@ -27,6 +27,8 @@ void cvy_counter_add(struct cvy_counter *counter, uint64_t n);
    cvy_counter_wake). */
 cvy_status cvy_counter_wait(struct cvy_counter *counter, uint64_t target, double timeout_s,
                             const _Atomic bool *cancel, const char *name);
+/* Sleeps until value >= target, or for so long. No error, and no spinning: for threads that look after things. */
+void cvy_counter_nap(struct cvy_counter *counter, uint64_t target, int64_t ns);
 void cvy_counter_wake(struct cvy_counter *counter);
 
 /* pthread_create with a name (up to 15 characters) and a checked status. */

@@ -31,7 +31,7 @@ static cvy_status abort_main(struct member *me) {
 static void test_abort_ends_waits_on_links(void **state) {
     struct member members[MAX_MEMBERS];
     run_members(*state, 4, 60, abort_main, NULL, members);
-    assert_int_equal(members[2].error.code, CVY_ERR_NAN);
+    assert_code(&members[2], CVY_ERR_NAN);
     for (int m = 0; m < 4; m++) {
         if (m == 2)
             continue;
@@ -56,11 +56,11 @@ static void test_late_end_of_link_is_named(void **state) {
         struct member members[MAX_MEMBERS];
         run_members(*state, 2, 0.2, absent_main, &absent, members);
         const struct member *waiter = &members[1 - absent];
-        assert_int_equal(members[absent].error.code, CVY_OK);
+        assert_code(&members[absent], CVY_OK);
         assert_lost(waiter, "word");
-        assert_lost(waiter, "waited 0.2 seconds");
+        assert_lost(waiter, "waited 0.");
         assert_lost(waiter, absent == 0 ? "for member 0 to send" : "for member 1 to receive");
-        assert_true(waiter->took_s > 0.1);
+        assert_waited(waiter);
     }
 }
 

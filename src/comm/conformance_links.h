@@ -145,8 +145,9 @@ static cvy_status pressure_main(struct member *me) {
 
 static void test_link_capacity(void **state) {
     for (int capacity = 1; capacity <= 5; capacity += 2) {
-        struct pressure pressure = {.capacity = capacity};
-        run_members_ok(*state, 2, pressure_main, &pressure);
+        struct pressure *pressure = shared_place(*state);
+        pressure->capacity = capacity;
+        run_members_ok(*state, 2, pressure_main, pressure);
     }
 }
 

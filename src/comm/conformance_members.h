@@ -11,9 +11,20 @@
 
 enum { MAX_MEMBERS = 16 };
 
+/* Which transport is tested, and among which processes: every process runs the whole suite, with its share of the
+   members, and judges those alone. */
+struct suite {
+    const struct cvy_transport *transport;
+    struct cvy_world *world;   /* NULL: this process alone */
+    struct cvy_group *meeting; /* of the processes, so that they begin each case together */
+    void *shared;              /* SHARED_BYTES that all processes see */
+};
+
+enum { SHARED_BYTES = 4096 };
+
 struct member {
     const struct cvy_transport *transport;
-    struct cvy_group *group;
+    struct cvy_group *group; /* NULL: in another process */
     int rank, n;
     void *context; /* the test's */
     cvy_status (*main)(struct member *me);
@@ -29,43 +40,86 @@ static void *member_thread(void *argument) {
     return NULL;
 }
 
-/* Runs n members to their ends; their statuses are for the caller to judge. */
-static void run_members(const struct cvy_transport *transport, int n, double timeout_s,
+static void meet(const struct suite *suite) {
+    if (suite->meeting && suite->transport->barrier(suite->meeting, "next case") != CVY_OK)
+        fail_msg("the processes do not meet: %s", cvy_error());
+}
+
+/* A place that the members of all processes share, zeroed. */
+static void *shared_place(const struct suite *suite) {
+    meet(suite);
+    if (!suite->world || suite->world->rank == 0)
+        memset(suite->shared, 0, SHARED_BYTES);
+    meet(suite);
+    return suite->shared;
+}
+
+/* Members are spread in blocks over the processes. */
+static void open_members(const struct suite *suite, int n, double timeout_s, struct cvy_group **groups) {
+    int32_t process[MAX_MEMBERS];
+    struct cvy_group_spec spec = {.world = suite->world, .n = n, .timeout_s = timeout_s};
+    for (int m = 0; m < n && suite->world; m++)
+        process[m] = m * suite->world->size / n;
+    if (suite->world)
+        spec.process = process;
+    meet(suite);
+    if (suite->transport->open(&spec, groups) != CVY_OK)
+        fail_msg("a group of %d cannot open: %s", n, cvy_error());
+}
+
+/* Runs n members to their ends, those of this process; their statuses are for the caller to judge. */
+static void run_members(const struct suite *suite, int n, double timeout_s,
                         cvy_status (*member_main)(struct member *), void *context, struct member *members) {
     struct cvy_group *groups[MAX_MEMBERS];
     pthread_t threads[MAX_MEMBERS];
-    assert_int_equal(transport->open(&(struct cvy_group_spec){.n = n, .timeout_s = timeout_s}, groups),
-                     CVY_OK);
+    open_members(suite, n, timeout_s, groups);
     for (int m = 0; m < n; m++) {
-        members[m] = (struct member){.transport = transport,
+        members[m] = (struct member){.transport = suite->transport,
                                      .group = groups[m],
                                      .rank = m,
                                      .n = n,
                                      .context = context,
                                      .main = member_main};
-        assert_int_equal(cvy_thread_start(&threads[m], "member", member_thread, &members[m]), CVY_OK);
+        if (groups[m])
+            assert_int_equal(cvy_thread_start(&threads[m], "member", member_thread, &members[m]), CVY_OK);
     }
-    for (int m = 0; m < n; m++)
-        pthread_join(threads[m], NULL);
-    transport->close(n, groups);
+    for (int m = 0; m < n; m++) {
+        if (groups[m])
+            pthread_join(threads[m], NULL);
+    }
+    suite->transport->close(n, groups);
 }
 
-static void run_members_ok(const struct cvy_transport *transport, int n,
-                           cvy_status (*member_main)(struct member *), void *context) {
+static void run_members_ok(const struct suite *suite, int n, cvy_status (*member_main)(struct member *),
+                           void *context) {
     struct member members[MAX_MEMBERS];
-    run_members(transport, n, 60, member_main, context, members);
+    run_members(suite, n, 60, member_main, context, members);
     for (int m = 0; m < n; m++) {
         if (members[m].error.code != CVY_OK)
             fail_msg("member %d of %d: %s", m, n, members[m].error.message);
     }
 }
 
+static void assert_code(const struct member *member, cvy_status code) {
+    if (member->group && member->error.code != code)
+        fail_msg("member %d: status %d, not %d: %s", member->rank, member->error.code, code,
+                 member->error.message);
+}
+
 /* The member ended soon with CVY_ERR_LOST and a message that says `part`. */
 static void assert_lost(const struct member *member, const char *part) {
+    if (!member->group)
+        return;
     if (member->error.code != CVY_ERR_LOST || !strstr(member->error.message, part))
         fail_msg("member %d: status %d, \"%s\" does not say \"%s\"", member->rank, member->error.code,
                  member->error.message, part);
     assert_true(member->took_s < 5);
+}
+
+/* It had to wait for its deadline of 0.2 s. */
+static void assert_waited(const struct member *member) {
+    if (member->group)
+        assert_true(member->took_s > 0.1);
 }
 
 #endif

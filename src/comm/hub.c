@@ -2,6 +2,7 @@
 #include "comm/hub.h"
 
 #include "base/text.h"
+#include "comm/party.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,9 +15,10 @@ static struct cvy_gate *hub_gate(struct cvy_hub *hub, int i) {
 
 /* ---- failure ----------------------------------------------------------------------------------------- */
 
-void cvy_hub_abort(struct cvy_hub *hub, const char *reason) {
+bool cvy_hub_stop(struct cvy_hub *hub, const char *reason) {
     pthread_mutex_lock(&hub->lock);
-    if (!atomic_load(&hub->is_aborted)) {
+    bool is_first = !atomic_load(&hub->is_aborted);
+    if (is_first) {
         strncpy(hub->reason, reason, sizeof hub->reason - 1);
         atomic_store(&hub->is_aborted, true);
     }
@@ -24,6 +26,14 @@ void cvy_hub_abort(struct cvy_hub *hub, const char *reason) {
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_wake(&hub_gate(hub, i)->count);
     cvy_links_wake(&hub->links);
+    if (hub->party)
+        cvy_party_wake(hub->party);
+    return is_first;
+}
+
+void cvy_hub_abort(struct cvy_hub *hub, const char *reason) {
+    if (cvy_hub_stop(hub, reason) && hub->party)
+        cvy_party_tell(hub->party, hub->reason);
 }
 
 cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double waited_s) {
@@ -36,6 +46,19 @@ cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double wa
 cvy_status cvy_hub_give_up(struct cvy_group *me) {
     cvy_hub_abort(me->hub, cvy_error());
     return CVY_ERR_LOST;
+}
+
+cvy_status cvy_hub_post_reduction(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
+    CVY_TRY(cvy_hub_check(me, what->name, 0));
+    if (slot < 0 || slot >= CVY_MAX_REDUCTIONS || me->open[slot])
+        return CVY_FAIL(CVY_ERR_FAILED, "%s: slot %d is not free for a reduction", what->name, slot);
+    if (what->n_partials > CVY_MAX_PARTIALS)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
+                        "%s: %d partial sums, more than %d: take fewer shards or devices", what->name,
+                        what->n_partials, CVY_MAX_PARTIALS);
+    me->open[slot] = what;
+    me->rounds[slot]++;
+    return CVY_OK;
 }
 
 /* ---- gates ------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Where the members of one process meet: gates that they pass together, links between two of them, and one
-   reason when they fail.
-   A private part of the transport `threads`.
+   reason when they fail. When some members are in other processes (party.h), the hub knows all of them, but only its
+   own move, and its gates are not used.
+   A private part of the transports.
 
    Invariants:
    - Gates only count up. A member enters round r + 1 of a meeting after it left round r, which needed all
@@ -37,6 +38,9 @@ struct cvy_hub { /* what the members share */
     _Atomic bool is_aborted;
     pthread_mutex_t lock; /* of writing `reason`, which is fixed once is_aborted, and of making links */
     char reason[512];
+    struct cvy_party *party;         /* members in other processes: what connects us with them; else NULL */
+    struct cvy_processes *processes; /* of a group with a world */
+    struct cvy_open_group *entry;    /* there */
     struct cvy_pool pool;
 };
 
@@ -46,6 +50,7 @@ struct cvy_group {
     uint64_t rounds[CVY_MAX_REDUCTIONS], general_rounds; /* entered so far */
     /* posted: written before the gate `posted`, read by all until the gate `done` */
     const struct cvy_reduction *open[CVY_MAX_REDUCTIONS];
+    uint64_t n_ops, op[CVY_MAX_REDUCTIONS]; /* of a party: operations so far, and the one of each slot */
     struct cvy_broadcast {
         const char *name;
         int root;
@@ -61,14 +66,19 @@ struct cvy_group {
 cvy_status cvy_hub_open(const struct cvy_group_spec *spec, struct cvy_group **members);
 void cvy_hub_close(int n, struct cvy_group **members);
 
+/* The beginning of every reduce_start: `what` becomes the open reduction of its slot. */
+cvy_status cvy_hub_post_reduction(struct cvy_group *me, int slot, const struct cvy_reduction *what);
+
 /* Says that this member reached the gate; never waits. */
 void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate);
 /* Waits until all members arrived `round` times. CVY_ERR_LOST at the deadline, which then is the reason for
    all, or as soon as somebody gave up. */
 cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name);
 
-/* Ends all waits; the first reason stays. */
+/* Ends all waits; the first reason stays. Other processes are told. */
 void cvy_hub_abort(struct cvy_hub *hub, const char *reason);
+/* The same within this process alone; false when there was a reason before. */
+bool cvy_hub_stop(struct cvy_hub *hub, const char *reason);
 /* CVY_ERR_LOST when somebody gave up; waited_s: how long this member had waited for `name` by then. */
 cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double waited_s);
 /* Gives up for everybody, because of this thread's newest error. Returns CVY_ERR_LOST. */

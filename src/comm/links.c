@@ -2,6 +2,7 @@
 #include "comm/links.h"
 
 #include "comm/hub.h"
+#include "comm/party.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,26 +10,26 @@
 
 /* ---- making and finding -------------------------------------------------------------------------- */
 
-static void link_free(struct cvy_link *link) {
+void cvy_link_free(struct cvy_link *link) {
+    if (!link)
+        return;
     if (link->n_counters > 0)
         cvy_counter_free(&link->sent);
     if (link->n_counters > 1)
         cvy_counter_free(&link->received);
     free(link->ring);
-    free(link->messages);
     free(link);
 }
 
 static cvy_status link_fill(struct cvy_link *link) {
-    size_t capacity = (size_t)link->form.capacity, place = cvy_align_up(link->form.n_bytes, CVY_ALIGN);
-    CVY_TRY(CVY_ALLOC(link->messages, capacity));
-    bool fits = place >= link->form.n_bytes && place <= PTRDIFF_MAX / capacity;
-    link->ring = fits ? aligned_alloc(CVY_ALIGN, place ? capacity * place : CVY_ALIGN) : NULL;
+    size_t capacity = (size_t)link->form.capacity, n_bytes = link->form.n_bytes;
+    size_t place = cvy_align_up(n_bytes, CVY_ALIGN) + CVY_MESSAGE_HEAD;
+    bool fits = n_bytes < PTRDIFF_MAX / 2 && place <= PTRDIFF_MAX / capacity;
+    link->ring = fits ? aligned_alloc(CVY_ALIGN, capacity * place) : NULL;
     if (!link->ring)
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for %zu messages of %zu bytes", capacity,
-                        link->form.n_bytes);
-    for (size_t k = 0; k < capacity; k++)
-        link->messages[k].bytes = link->ring + k * place;
+                        n_bytes);
+    link->place_bytes = place;
     CVY_TRY(cvy_counter_init(&link->sent));
     link->n_counters++;
     CVY_TRY(cvy_counter_init(&link->received));
@@ -36,13 +37,13 @@ static cvy_status link_fill(struct cvy_link *link) {
     return CVY_OK;
 }
 
-static cvy_status link_make(const struct cvy_link_form *form, struct cvy_link **out) {
+cvy_status cvy_link_make(const struct cvy_link_form *form, struct cvy_link **out) {
     struct cvy_link *link;
     CVY_TRY(CVY_ALLOC(link, 1));
     link->form = *form;
     cvy_status status = link_fill(link);
     if (status != CVY_OK) {
-        link_free(link);
+        cvy_link_free(link);
         return status;
     }
     *out = link;
@@ -56,8 +57,10 @@ static cvy_status find_or_make(struct cvy_hub *hub, int number, const struct cvy
     pthread_mutex_lock(&hub->lock);
     *out = atomic_load(&hub->links.link[number]);
     if (!*out) {
-        status = link_make(form, out);
-        atomic_store(&hub->links.link[number], *out);
+        status = cvy_link_make(form, out);
+        if (status == CVY_OK && hub->party)
+            status = cvy_party_add_link(hub->party, number, *out);
+        atomic_store(&hub->links.link[number], status == CVY_OK ? *out : NULL);
     }
     pthread_mutex_unlock(&hub->lock);
     return status;
@@ -83,7 +86,7 @@ cvy_status cvy_link_open(struct cvy_group *me, int number, int from, int to, siz
     }
     /* Only the sender writes to the ring: it touches the pages now, so that no step has to. */
     if (me->rank == from && atomic_load(&link->sent.value) == 0)
-        memset(link->ring, 0, (size_t)capacity * cvy_align_up(n_bytes, CVY_ALIGN));
+        memset(link->ring, 0, (size_t)capacity * link->place_bytes);
     return CVY_OK;
 }
 
@@ -100,8 +103,7 @@ void cvy_links_wake(struct cvy_links *links) {
 void cvy_links_free(struct cvy_links *links) {
     for (int i = 0; i < CVY_MAX_LINKS; i++) {
         struct cvy_link *link = atomic_load(&links->link[i]);
-        if (link)
-            link_free(link);
+        cvy_link_free(link);
     }
 }
 
@@ -129,10 +131,15 @@ static cvy_status link_find(const struct cvy_group *me, int number, const char *
 
 /* Waits until the other end has done its part of message `k`. */
 static cvy_status wait_for(struct cvy_group *me, int other, const char *verb, struct cvy_counter *counter,
-                           uint64_t k, const char *name) {
+                           uint64_t k, struct cvy_bell *bell, const char *name) {
     struct cvy_hub *hub = me->hub;
     int64_t start = cvy_now_ns();
-    if (cvy_counter_wait(counter, k + 1, hub->timeout_s, &hub->is_aborted, name) == CVY_OK)
+    if (bell)
+        atomic_fetch_add(&bell->n_waiting, 1);
+    cvy_status status = cvy_counter_wait(counter, k + 1, hub->timeout_s, &hub->is_aborted, name);
+    if (bell)
+        atomic_fetch_sub(&bell->n_waiting, 1);
+    if (status == CVY_OK)
         return CVY_OK;
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     CVY_TRY(cvy_hub_check(me, name, waited_s));
@@ -155,17 +162,19 @@ cvy_status cvy_link_send(struct cvy_group *me, int number, int32_t tag, const st
                         name, me->rank, n_bytes, number, form->n_bytes, form->from);
     uint64_t k = atomic_load(&link->sent.value), capacity = (uint64_t)form->capacity;
     if (k >= capacity) /* the place is free once its message before this one was received */
-        CVY_TRY(wait_for(me, form->to, "receive", &link->received, k - capacity, name));
-    struct cvy_message *message = &link->messages[k % capacity];
+        CVY_TRY(wait_for(me, form->to, "receive", &link->received, k - capacity, link->bell, name));
+    struct cvy_message *message = cvy_link_place(link, k);
     message->tag = tag;
     message->n_bytes = n_bytes;
-    unsigned char *at = message->bytes;
+    unsigned char *at = cvy_message_bytes(message);
     for (int i = 0; i < n; i++) {
         if (pieces[i].n_bytes > 0)
             memcpy(at, pieces[i].at, pieces[i].n_bytes);
         at += pieces[i].n_bytes;
     }
     cvy_counter_add(&link->sent, 1);
+    if (link->bell)
+        cvy_counter_add(&link->bell->rings, 1);
     return CVY_OK;
 }
 
@@ -178,23 +187,25 @@ cvy_status cvy_link_recv(struct cvy_group *me, int number, int32_t tag, const st
         return CVY_FAIL(CVY_ERR_FAILED, "%s: member %d cannot receive on link %d, which goes to member %d",
                         name, me->rank, number, form->to);
     uint64_t k = atomic_load(&link->received.value);
-    CVY_TRY(wait_for(me, form->from, "send", &link->sent, k, name));
-    const struct cvy_message *message = &link->messages[k % (uint64_t)form->capacity];
+    CVY_TRY(wait_for(me, form->from, "send", &link->sent, k, link->bell, name));
+    struct cvy_message *message = cvy_link_place(link, k);
     size_t n_bytes = total_bytes(pieces, n);
     if (message->tag != tag || message->n_bytes != n_bytes) {
         CVY_FAIL(
             CVY_ERR_LOST,
             "%s: member %d expected tag %d with %zu bytes, and member %d sent tag %d with %zu bytes: they "
             "must run the same program",
-            name, me->rank, tag, n_bytes, form->from, message->tag, message->n_bytes);
+            name, me->rank, tag, n_bytes, form->from, message->tag, (size_t)message->n_bytes);
         return cvy_hub_give_up(me);
     }
-    const unsigned char *at = message->bytes;
+    const unsigned char *at = cvy_message_bytes(message);
     for (int i = 0; i < n; i++) {
         if (pieces[i].n_bytes > 0)
             memcpy(pieces[i].at, at, pieces[i].n_bytes);
         at += pieces[i].n_bytes;
     }
     cvy_counter_add(&link->received, 1);
+    if (link->bell)
+        cvy_counter_add(&link->bell->rings, 1);
     return CVY_OK;
 }

@@ -1,6 +1,7 @@
-/* Links: messages from one member to another within a process. A link is a ring of message buffers: the
-   sender copies in and the receiver copies out, so that both may use their own memory again at once.
-   A private part of the transport `threads`.
+/* Links: messages from one member to another. A link is a ring of message buffers: the sender copies in and the
+   receiver copies out, so that both may use their own memory again at once. Within a process both ends have one ring;
+   between two each end has its own, and a ferry (ferry.h) stands for the other end.
+   A private part of the transports.
 
    Invariants:
    - One member sends and one receives. Counting up only: received <= sent <= received + capacity.
@@ -10,7 +11,8 @@
 #ifndef CVY_COMM_LINKS_H
 #define CVY_COMM_LINKS_H
 
-#include "base/thread.h"
+#include "base/mem.h"
+#include "comm/bell.h"
 #include "rt/comm.h"
 
 struct cvy_link_form { /* what both ends must agree on */
@@ -19,23 +21,35 @@ struct cvy_link_form { /* what both ends must agree on */
     int capacity;
 };
 
-struct cvy_message {
+struct
+    cvy_message { /* stands at the head of its place in the ring; its bytes follow CVY_MESSAGE_HEAD behind */
+    uint64_t n_bytes;
     int32_t tag;
-    size_t n_bytes;
-    unsigned char *bytes; /* its place in the ring */
 };
+enum { CVY_MESSAGE_HEAD = CVY_ALIGN };
 
 struct cvy_link {
     struct cvy_link_form form;
-    struct cvy_message *messages; /* [capacity] */
-    unsigned char *ring;          /* the bytes of all of them */
+    unsigned char *ring; /* `capacity` places */
+    size_t place_bytes;
     struct cvy_counter sent, received;
-    int n_counters; /* made so far */
+    int n_counters;        /* made so far */
+    struct cvy_bell *bell; /* the other end is in another process: to be rung; else NULL */
 };
 
 struct cvy_links { /* zero-initialised is empty; links are added under the hub's lock */
     struct cvy_link *_Atomic link[CVY_MAX_LINKS];
 };
+
+/* A link by itself. CVY_ERR_MEMORY. */
+cvy_status cvy_link_make(const struct cvy_link_form *form, struct cvy_link **out);
+void cvy_link_free(struct cvy_link *link);
+static inline struct cvy_message *cvy_link_place(const struct cvy_link *link, uint64_t k) {
+    return (struct cvy_message *)(link->ring + k % (uint64_t)link->form.capacity * link->place_bytes);
+}
+static inline void *cvy_message_bytes(struct cvy_message *message) {
+    return (unsigned char *)message + CVY_MESSAGE_HEAD;
+}
 
 /* Lets whoever waits on a link look again whether to go on. */
 void cvy_links_wake(struct cvy_links *links);

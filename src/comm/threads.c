@@ -9,20 +9,10 @@
 
 #include <string.h>
 
-enum { LINE_FLOATS = 16 }; /* slices are cut at cache lines, so that no two members write to one */
-
 /* ---- reductions ---------------------------------------------------------------------------------- */
 
 static cvy_status threads_reduce_start(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
-    CVY_TRY(cvy_hub_check(me, what->name, 0));
-    if (slot < 0 || slot >= CVY_MAX_REDUCTIONS || me->open[slot])
-        return CVY_FAIL(CVY_ERR_FAILED, "%s: slot %d is not free for a reduction", what->name, slot);
-    if (what->n_partials > CVY_MAX_PARTIALS)
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
-                        "%s: %d partial sums, more than %d: take fewer shards or devices", what->name,
-                        what->n_partials, CVY_MAX_PARTIALS);
-    me->open[slot] = what;
-    me->rounds[slot]++;
+    CVY_TRY(cvy_hub_post_reduction(me, slot, what));
     cvy_gate_arrive(me, &me->hub->slots[slot].posted);
     return CVY_OK;
 }
@@ -71,13 +61,6 @@ static cvy_status collect(struct cvy_group *me, int slot, struct cvy_blocksum *o
     return CVY_OK;
 }
 
-/* Where member m's slice begins. */
-static size_t slice_begin(size_t n_floats, int m, int n) {
-    size_t n_lines = (n_floats + LINE_FLOATS - 1) / LINE_FLOATS;
-    size_t begin = n_lines * (size_t)m / (size_t)n * LINE_FLOATS;
-    return begin < n_floats ? begin : n_floats;
-}
-
 static cvy_status threads_reduce_wait(struct cvy_group *me, int slot) {
     if (slot < 0 || slot >= CVY_MAX_REDUCTIONS || !me->open[slot])
         return CVY_FAIL(CVY_ERR_FAILED, "slot %d: wait for a reduction that was not started", slot);
@@ -88,8 +71,8 @@ static cvy_status threads_reduce_wait(struct cvy_group *me, int slot) {
     CVY_TRY(cvy_gate_wait(me, &meeting->posted, me->rounds[slot], what->name));
     if (collect(me, slot, &sum) != CVY_OK)
         return cvy_hub_give_up(me);
-    cvy_blocksum_run(&sum, slice_begin(what->n, me->rank, hub->n),
-                     slice_begin(what->n, me->rank + 1, hub->n));
+    cvy_blocksum_run(&sum, cvy_slice_begin(what->n, me->rank, hub->n),
+                     cvy_slice_begin(what->n, me->rank + 1, hub->n));
     cvy_gate_arrive(me, &meeting->done);
     CVY_TRY(cvy_gate_wait(me, &meeting->done, me->rounds[slot], what->name));
     me->open[slot] = NULL;
