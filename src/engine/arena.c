@@ -2,6 +2,9 @@
    When a later shard size needs more, a new arena is made and the stored values move. */
 #include "engine/plan.h"
 
+#include "rt/program_text.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +53,8 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n));
     CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n));
     CVY_TRY(CVY_ALLOC(w->pieces, CVY_MAX_OPERANDS));
+    if (w->device->backend->streams)
+        CVY_TRY(CVY_ALLOC(w->accesses, CVY_MAX_OPERANDS));
     for (size_t b = 0; b < p->buckets.n; b++) {
         char *name = NULL;
         CVY_TRY(cvy_pool_printf(&w->store.pool, &name, "bucket %zu", b));
@@ -104,6 +109,24 @@ static cvy_status check_limit(const struct cvy_worker *w, size_t n_bytes) {
         w->device->name, (double)n_bytes / 1e6, (double)limit / 1e6);
 }
 
+/* For the messages of devices that watch accesses: "slot 1". */
+static void name_parts(const struct cvy_worker *w) {
+    const struct cvy_streams *streams = w->device->backend->streams;
+    const struct cvy_program *p = w->program;
+    for (int s = 0; streams && streams->name_memory && s < CVY_N_SPACES; s++) {
+        bool is_many = s == CVY_SPACE_SUM || s == CVY_SPACE_SLOT;
+        size_t part = s == CVY_SPACE_SUM    ? p->sum_bytes
+                      : s == CVY_SPACE_SLOT ? p->slot_bytes
+                                            : w->memory_bytes[s];
+        for (size_t at = 0, k = 0; part > 0 && at < w->memory_bytes[s]; at += part, k++) {
+            char name[24];
+            const char *space = s == CVY_SPACE_NONE ? "staging" : cvy_space_names[s];
+            snprintf(name, sizeof name, is_many ? "%s %zu" : "%s", space, k);
+            streams->name_memory(w->device, w->memory[s] + at, part, name);
+        }
+    }
+}
+
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     struct cvy_device *device = worker->device;
     size_t bytes[CVY_N_SPACES], total = 0;
@@ -139,6 +162,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
         device->backend->release(device, old, old_bytes);
     worker->arena = arena;
     worker->arena_bytes = total;
+    name_parts(worker);
     worker->is_split |= is_split;
     worker->is_evaluation_stale = true;
     if (old && status == CVY_OK) { /* the packed copies are gone */
@@ -160,8 +184,10 @@ void cvy_execute_release(struct cvy_worker *worker) {
     free(worker->reductions);
     free(worker->mine);
     free(worker->pieces);
+    free(worker->accesses);
     worker->in = worker->out = NULL;
     worker->reductions = NULL;
     worker->mine = NULL;
     worker->pieces = NULL;
+    worker->accesses = NULL;
 }

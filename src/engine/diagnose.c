@@ -124,7 +124,10 @@ static cvy_status search_forward(struct search *s, struct cvy_work *work) {
         if (i->kind == CVY_I_RUN && s->segment) {
             CVY_TRY(run_and_look(s));
         } else if (i->kind != CVY_I_RUN) {
-            cvy_schedule one = {i, 1, 1};
+            struct cvy_instr alone = *i; /* nothing runs beside it */
+            alone.wait_events = 0;
+            alone.record_event = -1;
+            cvy_schedule one = {&alone, 1, 1};
             CVY_TRY(cvy_execute(s->w, &one, work));
         }
     }

@@ -1,10 +1,10 @@
 /* execute: walks a schedule on the worker's device. Nothing here allocates: kernels, memory and the arrays of
-   addresses are made by cvy_execute_prepare. */
-#include "engine/plan.h"
+   addresses are made by cvy_execute_prepare. A device with streams gets each instruction enqueued, between the events
+   that it waits for and the one that it records, and is waited for at the end of the schedule. */
+#include "engine/step.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s) { return n * s / n_shards; }
@@ -38,31 +38,23 @@ void *cvy_port_address(const struct cvy_worker *w, const struct cvy_segment *seg
     return NULL;
 }
 
-static float *bucket_address(const struct cvy_worker *w, int32_t bucket, int32_t sum) {
+float *cvy_step_bucket(const struct cvy_worker *w, int32_t bucket, int32_t sum) {
     struct cvy_place place = {CVY_SPACE_SUM, w->program->buckets.data[bucket].offset, 0};
     return cvy_place_address(w, place, 0, sum);
 }
 
 /* ---- instructions ---------------------------------------------------------------------------------- */
 
-/* One instruction's surroundings. */
-struct step {
-    struct cvy_worker *w;
-    struct cvy_work *work;
-    const struct cvy_backend *backend;
-    const struct cvy_instr *i;
-};
-
-static int64_t shard_images(const struct step *s) {
+int64_t cvy_step_images(const struct cvy_step *s) {
     return cvy_shard_size(s->work->n, s->w->program->n_shards, s->i->shard);
 }
 
-static int64_t shard_first(const struct step *s) {
+static int64_t shard_first(const struct cvy_step *s) {
     return cvy_shard_first(s->work->n, s->w->program->n_shards, s->i->shard);
 }
 
-static struct cvy_segment *forward_segment(const struct step *s) {
-    return cvy_program_segment(s->w->program, CVY_PHASE_FORWARD, s->work->is_training, 0, shard_images(s));
+static struct cvy_segment *forward_segment(const struct cvy_step *s) {
+    return cvy_program_segment(s->w->program, CVY_PHASE_FORWARD, s->work->is_training, 0, cvy_step_images(s));
 }
 
 cvy_status cvy_execute_op(struct cvy_worker *w, const struct cvy_segment *segment,
@@ -80,7 +72,7 @@ cvy_status cvy_execute_op(struct cvy_worker *w, const struct cvy_segment *segmen
     return op->kernel->impl->run(op->kernel, w->in, w->out, w->memory[CVY_SPACE_SCRATCH]);
 }
 
-static cvy_status run_segment(const struct step *s, const struct cvy_segment *segment) {
+static cvy_status run_segment(const struct cvy_step *s, const struct cvy_segment *segment) {
     struct cvy_worker *w = s->w;
     if (!segment)
         return CVY_FAIL(CVY_ERR_FAILED, "no segment for %s of shard %d: its size was not compiled",
@@ -99,17 +91,17 @@ static cvy_status run_segment(const struct step *s, const struct cvy_segment *se
     return CVY_OK;
 }
 
-static cvy_status upload_port(const struct step *s, const struct cvy_segment *segment, const char *port,
+static cvy_status upload_port(const struct cvy_step *s, const struct cvy_segment *segment, const char *port,
                               const void *host, size_t n_bytes) {
     const struct cvy_operand *operand;
     void *at = cvy_port_address(s->w, segment, port, s->i->slot, 0, &operand);
     return at ? s->backend->upload(s->w->device, at, host, n_bytes) : CVY_OK;
 }
 
-static cvy_status do_load(const struct step *s) {
+static cvy_status do_load(const struct cvy_step *s) {
     const struct cvy_batch *batch = s->work->batch;
     const struct cvy_operand *operand;
-    int64_t n = shard_images(s), first = shard_first(s);
+    int64_t n = cvy_step_images(s), first = shard_first(s);
     struct cvy_segment *segment = forward_segment(s);
     if (n == 0)
         return CVY_OK;
@@ -128,104 +120,30 @@ static cvy_status do_load(const struct step *s) {
     return upload_port(s, segment, "rng", rng, sizeof rng);
 }
 
-static cvy_status do_zero(const struct step *s, int32_t bucket) {
-    return s->backend->zero(s->w->device, bucket_address(s->w, bucket, s->i->sum),
+static cvy_status do_zero(const struct cvy_step *s, int32_t bucket) {
+    return s->backend->zero(s->w->device, cvy_step_bucket(s->w, bucket, s->i->sum),
                             s->w->program->buckets.data[bucket].n_floats * sizeof(float));
 }
 
 /* An empty shard takes part with zeros: bucket b's, in place of the part that would have made it. */
-static cvy_status do_run(const struct step *s) {
-    if (shard_images(s) == 0)
+static cvy_status do_run(const struct cvy_step *s) {
+    if (cvy_step_images(s) == 0)
         return s->i->phase == CVY_PHASE_BACKWARD ? do_zero(s, s->i->part) : CVY_OK;
     return run_segment(s, cvy_program_segment(s->w->program, s->i->phase, s->work->is_training, s->i->part,
-                                              shard_images(s)));
+                                              cvy_step_images(s)));
 }
 
-/* ---- messages -------------------------------------------------------------------------------------- */
-
-/* The segment whose ports name what is sent and received: of a backward pass its first part. */
-static const struct cvy_segment *message_segment(const struct step *s) {
-    const struct cvy_segment *found = NULL;
-    for (size_t k = 0; k < s->w->program->segments.n; k++) {
-        const struct cvy_segment *segment = &s->w->program->segments.data[k];
-        if (segment->phase == s->i->phase && segment->is_training == s->work->is_training &&
-            segment->shard_size == shard_images(s) && (!found || segment->part < found->part))
-            found = segment;
-    }
-    return found;
-}
-
-int cvy_message_pieces(const struct cvy_worker *w, const struct cvy_segment *segment, const char *direction,
-                       int32_t peer, int32_t slot, struct cvy_piece *out) {
-    char port[24];
-    int n = 0;
-    snprintf(port, sizeof port, "%s:%d", direction, peer);
-    for (size_t k = 0; segment && k < segment->ports.n; k++) {
-        const struct cvy_operand *operand = &segment->operands.data[segment->ports.data[k].operand];
-        if (strcmp(segment->ports.data[k].name, port) == 0)
-            out[n++] =
-                (struct cvy_piece){cvy_place_address(w, operand->place, slot, 0), operand->place.n_bytes};
-    }
-    return n;
-}
-
-int cvy_link_number(const struct cvy_program *p, int32_t from_stage, int32_t to_stage) {
-    return (p->replica * p->n_stages + from_stage) * p->n_stages + to_stage;
-}
-
-static const char *message_name(const struct step *s) {
-    return s->i->phase == CVY_PHASE_FORWARD ? "activations" : "gradients of activations";
-}
-
-static cvy_status do_send(const struct step *s) {
-    struct cvy_worker *w = s->w;
-    if (shard_images(s) == 0)
-        return CVY_OK;
-    int n = cvy_message_pieces(w, message_segment(s), "to", s->i->part, s->i->slot, w->pieces);
-    return w->team->transport->send(w->group, cvy_link_number(w->program, w->program->stage, s->i->part),
-                                    s->i->shard, w->pieces, n, message_name(s));
-}
-
-static cvy_status do_recv(const struct step *s) {
-    struct cvy_worker *w = s->w;
-    if (shard_images(s) == 0)
-        return CVY_OK;
-    int n = cvy_message_pieces(w, message_segment(s), "from", s->i->part, s->i->slot, w->pieces);
-    return w->team->transport->recv(w->group, cvy_link_number(w->program, s->i->part, w->program->stage),
-                                    s->i->shard, w->pieces, n, message_name(s));
-}
-
-static cvy_status do_add(const struct step *s) {
-    float *sum = bucket_address(s->w, s->i->bucket, s->i->sum);
-    return s->backend->add(s->w->device, sum, sum, bucket_address(s->w, s->i->bucket, s->i->from),
+static cvy_status do_add(const struct cvy_step *s) {
+    float *sum = cvy_step_bucket(s->w, s->i->bucket, s->i->sum);
+    return s->backend->add(s->w->device, sum, sum, cvy_step_bucket(s->w, s->i->bucket, s->i->from),
                            s->w->program->buckets.data[s->i->bucket].n_floats);
 }
 
-static cvy_status do_reduce(const struct step *s) {
-    struct cvy_worker *w = s->w;
-    struct cvy_reduction *r = &w->reductions[s->i->bucket];
-    float **mine = w->mine + (size_t)s->i->bucket * w->program->partials.n;
-    int n = 0;
-    for (size_t k = 0; k < w->program->partials.n; k++) {
-        const struct cvy_partial *p = &w->program->partials.data[k];
-        if (p->device == w->program->replica) /* split calls: in the sum of its first shard */
-            mine[n++] = bucket_address(w, s->i->bucket,
-                                       s->work->is_split ? p->first - w->program->first_shard : p->sum);
-    }
-    r->mine = mine;
-    r->result = s->i->sum < 0 ? NULL : bucket_address(w, s->i->bucket, s->i->sum);
-    return w->team->transport->reduce_start(w->replicas, s->i->bucket, r);
-}
-
-static cvy_status do_wait(const struct step *s) {
-    return s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket);
-}
-
 /* total += sum, and of an update's last batch sum += total. */
-static cvy_status do_accumulate(const struct step *s) {
+static cvy_status do_accumulate(const struct cvy_step *s) {
     const struct cvy_work *work = s->work;
     bool is_first = work->first == 0, is_last = work->first + work->n == work->n_update;
-    float *sum = bucket_address(s->w, s->i->bucket, s->i->sum);
+    float *sum = cvy_step_bucket(s->w, s->i->bucket, s->i->sum);
     size_t n = s->w->program->buckets.data[s->i->bucket].n_floats;
     struct cvy_place place = {CVY_SPACE_TOTAL, s->w->program->buckets.data[s->i->bucket].offset, 0};
     float *total = cvy_place_address(s->w, place, 0, 0);
@@ -247,7 +165,7 @@ const struct cvy_segment *cvy_program_forward(const struct cvy_program *program)
 }
 
 /* The last stage has the loss; the others learn it from there, so that none updates after a bad one. */
-static cvy_status do_check(const struct step *s) {
+static cvy_status do_check(const struct cvy_step *s) {
     const struct cvy_program *p = s->w->program;
     const struct cvy_operand *operand;
     const void *at = cvy_port_address(s->w, cvy_program_forward(p), "loss", 0, 0, &operand);
@@ -255,15 +173,14 @@ static cvy_status do_check(const struct step *s) {
     if (at)
         CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
     if (p->n_stages > 1)
-        CVY_TRY(
-            s->w->team->transport->broadcast(s->w->group, p->n_stages - 1, &loss, sizeof loss, "the loss"));
+        CVY_TRY(cvy_talk_loss(s, &loss));
     if (!isfinite(loss))
         return CVY_FAIL(CVY_ERR_NAN, "step %lld: the loss is %s", (long long)s->work->step,
                         isnan(loss) ? "nan" : "infinite");
     return CVY_OK;
 }
 
-static cvy_status do_update(const struct step *s) {
+static cvy_status do_update(const struct cvy_step *s) {
     const struct cvy_segment *segment =
         cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);
     float hyper[2] = {(float)s->work->lr, (float)(s->work->step + 1)};
@@ -272,33 +189,30 @@ static cvy_status do_update(const struct step *s) {
     return run_segment(s, segment);
 }
 
-static cvy_status download_rows(const struct step *s, const char *port, void *host, size_t row_bytes) {
+static cvy_status download_rows(const struct cvy_step *s, const char *port, void *host, size_t row_bytes) {
     const struct cvy_operand *operand;
     const void *at = cvy_port_address(s->w, forward_segment(s), port, s->i->slot, 0, &operand);
-    if (!host || shard_images(s) == 0)
+    if (!host || cvy_step_images(s) == 0)
         return CVY_OK;
     if (!at)
         return CVY_OK; /* another stage makes it */
     return s->backend->download(s->w->device, (char *)host + (size_t)shard_first(s) * row_bytes, at,
-                                (size_t)shard_images(s) * row_bytes);
+                                (size_t)cvy_step_images(s) * row_bytes);
 }
 
-static cvy_status do_result(const struct step *s) {
+static cvy_status do_result(const struct cvy_step *s) {
     const struct cvy_work *work = s->work;
     CVY_TRY(download_rows(s, "losses", work->losses, sizeof *work->losses));
     CVY_TRY(download_rows(s, "ranks", work->ranks, sizeof *work->ranks));
     return download_rows(s, "logits", work->logits, (size_t)work->n_classes * sizeof *work->logits);
 }
 
-/* `part` 0: all that is stored; 1: parameters and buffers, which lie before the optimiser's states. */
-static cvy_status do_broadcast(const struct step *s) {
-    size_t n = s->i->part == 0 ? s->w->store.persist_bytes : s->w->store.weight_bytes;
+static cvy_status do_broadcast(const struct cvy_step *s) {
     s->w->is_evaluation_stale = true;
-    return s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST], n,
-                                            "parameters");
+    return cvy_talk_broadcast(s);
 }
 
-static cvy_status do_refresh(const struct step *s) {
+static cvy_status do_refresh(const struct cvy_step *s) {
     bool is_training = s->i->part == 0;
     if (!is_training && !s->w->is_evaluation_stale)
         return CVY_OK;
@@ -309,33 +223,67 @@ static cvy_status do_refresh(const struct step *s) {
     return segment ? run_segment(s, segment) : CVY_OK;
 }
 
-static cvy_status (*const actions[CVY_N_INSTR])(const struct step *) = {
+typedef cvy_status (*action)(const struct cvy_step *);
+static const action actions[CVY_N_INSTR] = {
     [CVY_I_LOAD] = do_load,
     [CVY_I_RUN] = do_run,
     [CVY_I_ADD] = do_add,
-    [CVY_I_REDUCE] = do_reduce,
-    [CVY_I_WAIT] = do_wait,
+    [CVY_I_SEND] = cvy_talk_send,
+    [CVY_I_RECV] = cvy_talk_recv,
+    [CVY_I_REDUCE] = cvy_talk_reduce,
+    [CVY_I_WAIT] = cvy_talk_wait,
     [CVY_I_CHECK] = do_check,
     [CVY_I_UPDATE] = do_update,
     [CVY_I_RESULT] = do_result,
     [CVY_I_BROADCAST] = do_broadcast,
     [CVY_I_REFRESH] = do_refresh,
-    [CVY_I_SEND] = do_send,
-    [CVY_I_RECV] = do_recv,
     [CVY_I_ACCUMULATE] = do_accumulate,
 };
 
+/* ---- devices with streams ---------------------------------------------------------------------------- */
+
+static cvy_status enqueue_broadcast(const struct cvy_step *s) {
+    s->w->is_evaluation_stale = true;
+    return cvy_talk_enqueue(s);
+}
+
+/* The event says when the reduction is complete. */
+static cvy_status enqueue_nothing(const struct cvy_step *s) {
+    (void)s;
+    return CVY_OK;
+}
+
+/* In place of the actions above, where these would talk at once. */
+static const action enqueueing[CVY_N_INSTR] = {
+    [CVY_I_SEND] = cvy_talk_enqueue,       [CVY_I_RECV] = cvy_talk_enqueue, [CVY_I_REDUCE] = cvy_talk_enqueue,
+    [CVY_I_BROADCAST] = enqueue_broadcast, [CVY_I_WAIT] = enqueue_nothing,
+};
+
+static cvy_status enqueue(const struct cvy_step *s) {
+    const struct cvy_streams *streams = s->backend->streams;
+    struct cvy_device *device = s->w->device;
+    const struct cvy_instr *i = s->i;
+    CVY_TRY(streams->begin(device, i->stream, i, s->work->step));
+    for (uint64_t left = i->wait_events; left; left &= left - 1)
+        CVY_TRY(streams->wait(device, __builtin_ctzll(left)));
+    CVY_TRY(enqueueing[i->kind] ? enqueueing[i->kind](s) : actions[i->kind](s));
+    return i->record_event < 0 ? CVY_OK : streams->record(device, i->record_event);
+}
+
+/* ---- schedules ------------------------------------------------------------------------------------------- */
+
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
+    const struct cvy_backend *backend = worker->device->backend;
     for (size_t k = 0; k < schedule->n; k++) {
         const struct cvy_instr *i = &schedule->data[k];
-        struct step step = {worker, work, worker->device->backend, i};
+        struct cvy_step step = {worker, work, backend, i};
         int64_t start = worker->timeline.ring ? cvy_now_ns() : 0;
-        CVY_TRY(actions[i->kind](&step));
+        CVY_TRY(backend->streams ? enqueue(&step) : actions[i->kind](&step));
         if (worker->timeline.ring && i->kind != CVY_I_RUN && i->kind != CVY_I_UPDATE) {
             struct cvy_event event = {
                 cvy_instr_name(i->kind), NULL, i->shard, i->bucket, start, cvy_now_ns()};
             cvy_timeline_add(&worker->timeline, &event);
         }
     }
-    return CVY_OK;
+    return backend->streams ? backend->streams->synchronize(worker->device) : CVY_OK;
 }

@@ -201,6 +201,7 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
                                        .n_local = list->n * (world ? world->core_size : 1),
                                        .local_index = i + list->n * (world ? world->core_rank : 0),
                                        .conv_algo = plan->options.conv_algo,
+                                       .timeout_s = plan->options.timeout_s,
                                        .log = &plan->options.log};
         w->plan = plan;
         w->is_evaluation_stale = true;

@@ -107,6 +107,7 @@ struct cvy_work {
 };
 /* Kernels and memory for what has been compiled; keeps stored values. */
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split);
+/* Complete on return, also on a device with streams; after a failure the task's end sees to what is left (worker.c). */
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work);
 /* What goes to ("to") or comes from ("from") another stage with this segment's pass. Returns the number of pieces. */
 int cvy_message_pieces(const struct cvy_worker *worker, const struct cvy_segment *segment,

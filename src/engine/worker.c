@@ -17,8 +17,26 @@ static void give_up(struct cvy_worker *worker, cvy_status status) {
         team->transport->abort(worker->replicas, worker->error.message);
 }
 
+/* Nothing that a task enqueued outlives it. When the loss is not finite, other devices wait for what this one has
+   enqueued; after any other failure nobody does. */
+static cvy_status settle(struct cvy_worker *worker, cvy_status status) {
+    const struct cvy_streams *streams = worker->device->backend->streams;
+    struct cvy_error error;
+    if (!streams)
+        return status;
+    if (status == CVY_OK)
+        return streams->synchronize(worker->device);
+    cvy_error_save(&error, status);
+    if (status == CVY_ERR_NAN)
+        (void)streams->synchronize(worker->device); /* the first error counts */
+    streams->abandon(worker->device);
+    return cvy_error_restore(&error);
+}
+
 static void run_task(struct cvy_worker *worker, cvy_task task, void *argument) {
-    cvy_status status = task(worker, argument);
+    atomic_store(&worker->doing, CVY_DOING_WORK);
+    cvy_status status = settle(worker, task(worker, argument));
+    atomic_store(&worker->doing, CVY_DOING_NOTHING);
     worker->error.code = CVY_OK;
     if (status != CVY_OK) {
         cvy_error_save(&worker->error, status);

@@ -12,7 +12,11 @@
 struct cvy_plan;
 struct cvy_worker;
 
+/* A device with streams is waited for when the task ends. */
 typedef cvy_status (*cvy_task)(struct cvy_worker *worker, void *argument);
+
+/* What a worker is at: nothing, a task, or a wait for other devices within it. */
+enum cvy_doing { CVY_DOING_NOTHING, CVY_DOING_WORK, CVY_DOING_WAIT };
 
 struct cvy_worker {
     struct cvy_plan *plan;
@@ -39,10 +43,12 @@ struct cvy_worker {
     struct cvy_reduction *reductions; /* per bucket */
     float **mine;                     /* partials of this device, per bucket */
     struct cvy_piece *pieces;         /* of the running message */
+    struct cvy_access *accesses;      /* of what is being enqueued that talks; devices with streams alone */
     bool is_linked;                   /* the links to other stages are open */
     bool is_evaluation_stale;         /* weights changed since evaluation's packed copies were made */
 
     struct cvy_team *team;
+    _Atomic int doing; /* enum cvy_doing: others look at it to say who is late */
     pthread_t thread;
     bool is_running;
     struct cvy_error error; /* of the newest task */

@@ -9,10 +9,10 @@
 /* The share of a node's arithmetic that the backend's algorithm for it leaves. */
 static double work_of(const struct cvy_graph *g, const struct cvy_node *node,
                       const struct cvy_stage_options *options) {
-    const struct cvy_kernel_impl *const *kernel = options->backend ? options->backend->kernels : NULL;
+    const struct cvy_kernel_impl *const *kernel = cvy_backend_kernels(options->backend);
     struct cvy_operand_spec in[32], out[CVY_MAX_OUT];
     struct cvy_call call;
-    for (; kernel && *kernel; kernel++) {
+    for (; *kernel; kernel++) {
         if (strcmp((*kernel)->op, node->op->name) != 0 || !(*kernel)->work)
             continue;
         cvy_call_of_node(g, node, NULL, in, out, &call);

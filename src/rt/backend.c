@@ -16,8 +16,17 @@ const struct cvy_backend *cvy_backend_find(const char *name) {
     return NULL;
 }
 
+const struct cvy_kernel_impl *const *cvy_backend_kernels(const struct cvy_backend *backend) {
+    static const struct cvy_kernel_impl *const none[] = {NULL};
+    if (backend && backend->kernels_of)
+        backend = cvy_backend_find(backend->kernels_of);
+    return backend && backend->kernels ? backend->kernels : none;
+}
+
 const struct cvy_kernel_impl *cvy_kernel_select(const struct cvy_device *device, const struct cvy_call *call,
                                                 bool *is_fallback) {
+    if (device->backend->select)
+        return device->backend->select(device, call, is_fallback);
     const struct cvy_kernel_impl *const *kernel = device->backend->kernels;
     for (; kernel && *kernel; kernel++) {
         if (strcmp((*kernel)->op, call->op->name) != 0)

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "graph/op.h"
+#include "rt/stream.h"
 
 struct cvy_layout;
 struct cvy_device;
@@ -72,6 +73,7 @@ struct cvy_device_spec {
     int n_local;           /* devices of this process: cores are shared out among them */
     int local_index;       /* which of them */
     const char *conv_algo; /* "auto", "direct", "winograd" */
+    double timeout_s;      /* the longest that the host waits for the device; 0: for ever */
     const cvy_log_sink *log;
 };
 
@@ -105,14 +107,15 @@ struct cvy_backend {
        *touch_s = seconds spent in touching pages. */
     cvy_status (*alloc)(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s);
     void (*release)(struct cvy_device *device, void *memory, size_t n_bytes);
-    /* Plain bytes between host and device, complete on return. [owner] */
+    /* Plain bytes between host and device: the host's may be used again on return. [owner] */
     cvy_status (*upload)(struct cvy_device *device, void *to, const void *host, size_t n_bytes);
     cvy_status (*download)(struct cvy_device *device, void *host, const void *from, size_t n_bytes);
     cvy_status (*zero)(struct cvy_device *device, void *at, size_t n_bytes);
     /* sum[i] = a[i] + b[i]: partial sums of the tree; sum may be a or b. [owner] */
     cvy_status (*add)(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
 
-    /* Host images to the input tensor in its layout: convert, normalise, lay out in one pass. [owner] */
+    /* Host images to the input tensor in its layout: convert, normalise, lay out in one pass. Of a device with streams
+       the batch must stay as it is until synchronize. [owner] */
     cvy_status (*ingest)(struct cvy_device *device, const struct cvy_ingest *what,
                          const struct cvy_operand_spec *to_spec, void *to);
 
@@ -128,9 +131,14 @@ struct cvy_backend {
     /* The kernel for this operator, or NULL: the reference. "reorder" (in: 1, out: 1, same desc, other
        layout) must be there when any layout but plain is ever chosen. */
     const struct cvy_kernel_impl *const *kernels; /* NULL-terminated */
+    /* For a backend that wraps another one's kernels: that one's name, and how a call gets its kernel (see
+       cvy_kernel_select, which asks it). Else NULL. Local, any thread. */
+    const char *kernels_of;
+    const struct cvy_kernel_impl *(*select)(const struct cvy_device *device, const struct cvy_call *call,
+                                            bool *is_fallback);
 
-    /* Asynchronous devices: NULL on the CPU, where run is complete on return. */
-    cvy_status (*synchronize)(struct cvy_device *device);
+    /* Of asynchronous devices; NULL: every call is complete on return. */
+    const struct cvy_streams *streams;
 };
 
 /* Every ingest begins with this: do the images fit the input tensor (shape, float32, at most 4 channels)? */
@@ -139,6 +147,9 @@ cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_in
 
 const struct cvy_backend *cvy_backend_find(const char *name); /* NULL when there is none */
 const struct cvy_backend *const *cvy_backend_table(size_t *n);
+
+/* The backend's own kernels, or those of the one that it wraps; NULL-terminated. Local, any thread. */
+const struct cvy_kernel_impl *const *cvy_backend_kernels(const struct cvy_backend *backend);
 
 /* The implementation that this call gets on this device: the backend's, else the fallback. *is_fallback may be
    NULL. Never NULL for host-memory backends. */

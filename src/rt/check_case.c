@@ -37,7 +37,7 @@ static size_t bytes_of(const struct check *c, const struct cvy_operand_spec *spe
 }
 
 static cvy_status synchronize(struct cvy_device *device) {
-    return device->backend->synchronize ? device->backend->synchronize(device) : CVY_OK;
+    return device->backend->streams ? device->backend->streams->synchronize(device) : CVY_OK;
 }
 
 /* Runs a kernel whose call is complete. */

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_EVENTS = 64 }; /* bits of wait_events */
 enum {
     PERSIST,
     PACKED,
@@ -45,26 +44,38 @@ struct sweep {
 
 /* ---- accesses ---------------------------------------------------------------------------------------- */
 
-static void touch(struct sweep *s, int32_t resource, bool is_write) {
-    struct resource *r = &s->resources[resource];
+/* What the instruction in hand must wait for before it touches the resource. */
+static void meet(struct sweep *s, int32_t resource, bool is_write) {
+    const struct resource *r = &s->resources[resource];
     for (int32_t t = 0; t < CVY_N_STREAMS; t++) {
         int32_t before = is_write ? r->touched[t] : r->written[t];
         if (t != s->stream && before > s->need[t])
             s->need[t] = before;
     }
+}
+
+static void touch(struct sweep *s, int32_t resource, bool is_write) {
+    struct resource *r = &s->resources[resource];
+    meet(s, resource, is_write);
     r->touched[s->stream] = s->position;
     if (is_write)
         r->written[s->stream] = s->position;
 }
 
-static void touch_slot(struct sweep *s, int32_t slot, bool is_write) { touch(s, N_SINGLE + slot, is_write); }
+static int32_t slot_at(int32_t slot) { return N_SINGLE + slot; }
+
+static int32_t bucket_at(const struct sweep *s, int32_t sum, int32_t bucket) {
+    return N_SINGLE + s->n_slots + sum * s->n_buckets + bucket;
+}
+
+static void touch_slot(struct sweep *s, int32_t slot, bool is_write) { touch(s, slot_at(slot), is_write); }
 
 static void touch_bucket(struct sweep *s, int32_t sum, int32_t bucket, bool is_write) {
-    touch(s, N_SINGLE + s->n_slots + sum * s->n_buckets + bucket, is_write);
+    touch(s, bucket_at(s, sum, bucket), is_write);
 }
 
 static void fill_slot(struct sweep *s, const struct cvy_instr *i) { touch_slot(s, i->slot, true); }
-static void read_slot(struct sweep *s, const struct cvy_instr *i) { touch_slot(s, i->slot, false); }
+static void send_slot(struct sweep *s, const struct cvy_instr *i) { touch_slot(s, i->slot, false); }
 
 /* Part b of a backward pass completes bucket b, and may already write into later ones. */
 static int32_t first_written(const struct cvy_instr *i) {
@@ -112,11 +123,14 @@ static void touch_wait(struct sweep *s, const struct cvy_instr *i) {
         touch_bucket(s, 0, i->bucket, false);
 }
 
+/* What goes to the host leaves no trace: the host waits for it before it enqueues anything else. */
+static void touch_result(struct sweep *s, const struct cvy_instr *i) { meet(s, slot_at(i->slot), false); }
+
 /* The loss lies in the stage's first bucket. */
 static void touch_check(struct sweep *s, const struct cvy_instr *i) {
     (void)i;
     if (s->n_buckets)
-        touch_bucket(s, 0, s->first_bucket, false);
+        meet(s, bucket_at(s, 0, s->first_bucket), false);
 }
 
 static void touch_accumulate(struct sweep *s, const struct cvy_instr *i) {
@@ -144,11 +158,11 @@ static void touch_refresh(struct sweep *s, const struct cvy_instr *i) {
 
 static void (*const touchers[CVY_N_INSTR])(struct sweep *, const struct cvy_instr *) = {
     [CVY_I_LOAD] = fill_slot,        [CVY_I_RUN] = touch_run,
-    [CVY_I_ADD] = touch_add,         [CVY_I_SEND] = read_slot,
+    [CVY_I_ADD] = touch_add,         [CVY_I_SEND] = send_slot,
     [CVY_I_RECV] = fill_slot,        [CVY_I_REDUCE] = touch_reduce,
     [CVY_I_WAIT] = touch_wait,       [CVY_I_ACCUMULATE] = touch_accumulate,
     [CVY_I_CHECK] = touch_check,     [CVY_I_UPDATE] = touch_update,
-    [CVY_I_RESULT] = read_slot,      [CVY_I_BROADCAST] = touch_broadcast,
+    [CVY_I_RESULT] = touch_result,   [CVY_I_BROADCAST] = touch_broadcast,
     [CVY_I_REFRESH] = touch_refresh,
 };
 
@@ -192,7 +206,7 @@ static cvy_status find_waits(struct sweep *s) {
 static void share(struct sweep *s, int32_t position, const int32_t *at) {
     int32_t newest[CVY_N_STREAMS] = {NEVER, NEVER}, second[CVY_N_STREAMS] = {NEVER, NEVER};
     newest[s->schedule->data[position - 1].stream] = position;
-    for (int e = 0; e < N_EVENTS; e++) {
+    for (int e = 0; e < CVY_N_EVENTS; e++) {
         int32_t t = s->schedule->data[at[e] - 1].stream;
         if (at[e] > newest[t]) {
             second[t] = newest[t];
@@ -207,7 +221,7 @@ static void share(struct sweep *s, int32_t position, const int32_t *at) {
 
 /* False: numbers ran out, and two waits were made to share one; find the waits again. */
 static bool number(struct sweep *s) {
-    int32_t at[N_EVENTS];
+    int32_t at[CVY_N_EVENTS];
     uint64_t taken = 0;
     for (int32_t k = 1; k <= s->n; k++) {
         struct cvy_instr *i = &s->schedule->data[k - 1];

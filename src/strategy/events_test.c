@@ -47,6 +47,8 @@ static bool must_be_ordered(const struct cvy_program *p, const struct cvy_instr 
                             int32_t n_buckets, int32_t first_bucket) {
     if (a->stream == b->stream)
         return false; /* it is */
+    if (a->kind == CVY_I_RESULT || a->kind == CVY_I_CHECK)
+        return false; /* the host has waited for it */
     if (a->slot == b->slot && clash(slot_access(a), slot_access(b)))
         return true;
     if (clash(persist_access(a, p->replica), persist_access(b, p->replica)))

@@ -1,0 +1,32 @@
+/* One instruction in the hands of the executor, and what its files share. */
+#ifndef CVY_ENGINE_STEP_H
+#define CVY_ENGINE_STEP_H
+
+#include "engine/plan.h"
+
+struct cvy_step {
+    struct cvy_worker *w;
+    struct cvy_work *work;
+    const struct cvy_backend *backend;
+    const struct cvy_instr *i;
+};
+
+/* Images of the instruction's shard. */
+int64_t cvy_step_images(const struct cvy_step *s);
+/* A bucket of one of the worker's sums, on its device. */
+float *cvy_step_bucket(const struct cvy_worker *w, int32_t bucket, int32_t sum);
+
+/* ---- talk.c: instructions that talk with other devices ------------------------------------------------- */
+
+cvy_status cvy_talk_send(const struct cvy_step *s);
+cvy_status cvy_talk_recv(const struct cvy_step *s);
+cvy_status cvy_talk_reduce(const struct cvy_step *s); /* posts this device's part */
+cvy_status cvy_talk_wait(const struct cvy_step *s);   /* completes it */
+cvy_status cvy_talk_broadcast(const struct cvy_step *s);
+/* The last stage's loss, to all; at once, by the host. */
+cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss);
+
+/* On a device with streams: enqueues any of these but `wait`, a reduce as a whole. */
+cvy_status cvy_talk_enqueue(const struct cvy_step *s);
+
+#endif

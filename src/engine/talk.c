@@ -1,0 +1,214 @@
+/* talk: instructions that talk with other devices, through the transport. On a device with streams they are host
+   functions in the stream of communication; the transport reads and writes the device's memory when they run. */
+#include "engine/step.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- calls of the transport ---------------------------------------------------------------------------- */
+
+/* The devices of this process that work while others wait: ", only cpu:2 is at work". Who waits is seldom waited for by
+   the one that is late: it waits itself, in a chain. */
+static void print_busy(const struct cvy_worker *me, struct cvy_text *out) {
+    const char *names[3];
+    int n = 0;
+    for (int i = 0; i < me->team->n; i++) {
+        const struct cvy_worker *w = &me->team->workers[i];
+        if (w == me || atomic_load(&w->doing) != CVY_DOING_WORK)
+            continue;
+        if (n < 3)
+            names[n] = w->device->name;
+        n++;
+    }
+    if (n == 1)
+        cvy_text_printf(out, ", only %s is at work", names[0]);
+    else if (n > 1)
+        cvy_text_printf(out, ", %s, %s%s%s are at work", names[0], names[1], n > 2 ? ", " : "",
+                        n > 3   ? "and more"
+                        : n > 2 ? names[2]
+                                : "");
+}
+
+static void begin_call(const struct cvy_step *s) { atomic_store(&s->w->doing, CVY_DOING_WAIT); }
+
+/* Whoever reads of a lost device wants to know when that was, and which one is late. */
+static cvy_status end_call(const struct cvy_step *s, cvy_status status) {
+    struct cvy_text busy = {0};
+    atomic_store(&s->w->doing, CVY_DOING_WORK);
+    if (status != CVY_ERR_LOST)
+        return status;
+    print_busy(s->w, &busy);
+    cvy_fail_prefix(status, "step %llu%s: ", (unsigned long long)s->work->step, busy.n ? busy.data : "");
+    cvy_text_free(&busy);
+    return status;
+}
+
+/* ---- messages -------------------------------------------------------------------------------------- */
+
+/* The segment whose ports name what is sent and received: of a backward pass its first part. */
+static const struct cvy_segment *message_segment(const struct cvy_step *s) {
+    const struct cvy_segment *found = NULL;
+    for (size_t k = 0; k < s->w->program->segments.n; k++) {
+        const struct cvy_segment *segment = &s->w->program->segments.data[k];
+        if (segment->phase == s->i->phase && segment->is_training == s->work->is_training &&
+            segment->shard_size == cvy_step_images(s) && (!found || segment->part < found->part))
+            found = segment;
+    }
+    return found;
+}
+
+int cvy_message_pieces(const struct cvy_worker *w, const struct cvy_segment *segment, const char *direction,
+                       int32_t peer, int32_t slot, struct cvy_piece *out) {
+    char port[24];
+    int n = 0;
+    snprintf(port, sizeof port, "%s:%d", direction, peer);
+    for (size_t k = 0; segment && k < segment->ports.n; k++) {
+        const struct cvy_operand *operand = &segment->operands.data[segment->ports.data[k].operand];
+        if (strcmp(segment->ports.data[k].name, port) == 0)
+            out[n++] =
+                (struct cvy_piece){cvy_place_address(w, operand->place, slot, 0), operand->place.n_bytes};
+    }
+    return n;
+}
+
+int cvy_link_number(const struct cvy_program *p, int32_t from_stage, int32_t to_stage) {
+    return (p->replica * p->n_stages + from_stage) * p->n_stages + to_stage;
+}
+
+static const char *message_name(const struct cvy_step *s) {
+    return s->i->phase == CVY_PHASE_FORWARD ? "activations" : "gradients of activations";
+}
+
+/* Into w->pieces. */
+static int find_pieces(const struct cvy_step *s) {
+    const char *direction = s->i->kind == CVY_I_SEND ? "to" : "from";
+    if (cvy_step_images(s) == 0)
+        return 0;
+    return cvy_message_pieces(s->w, message_segment(s), direction, s->i->part, s->i->slot, s->w->pieces);
+}
+
+cvy_status cvy_talk_send(const struct cvy_step *s) {
+    struct cvy_worker *w = s->w;
+    if (cvy_step_images(s) == 0)
+        return CVY_OK;
+    int n = find_pieces(s);
+    begin_call(s);
+    return end_call(s, w->team->transport->send(w->group,
+                                                cvy_link_number(w->program, w->program->stage, s->i->part),
+                                                s->i->shard, w->pieces, n, message_name(s)));
+}
+
+cvy_status cvy_talk_recv(const struct cvy_step *s) {
+    struct cvy_worker *w = s->w;
+    if (cvy_step_images(s) == 0)
+        return CVY_OK;
+    int n = find_pieces(s);
+    begin_call(s);
+    return end_call(s, w->team->transport->recv(w->group,
+                                                cvy_link_number(w->program, s->i->part, w->program->stage),
+                                                s->i->shard, w->pieces, n, message_name(s)));
+}
+
+/* ---- reductions and broadcasts ----------------------------------------------------------------------- */
+
+/* Describes the instruction's reduction, in the worker's table. */
+static struct cvy_reduction *describe_reduction(const struct cvy_step *s, int *n_mine) {
+    struct cvy_worker *w = s->w;
+    struct cvy_reduction *r = &w->reductions[s->i->bucket];
+    float **mine = w->mine + (size_t)s->i->bucket * w->program->partials.n;
+    int n = 0;
+    for (size_t k = 0; k < w->program->partials.n; k++) {
+        const struct cvy_partial *p = &w->program->partials.data[k];
+        if (p->device == w->program->replica) /* split calls: in the sum of its first shard */
+            mine[n++] = cvy_step_bucket(w, s->i->bucket,
+                                        s->work->is_split ? p->first - w->program->first_shard : p->sum);
+    }
+    r->mine = mine;
+    r->result = s->i->sum < 0 ? NULL : cvy_step_bucket(w, s->i->bucket, s->i->sum);
+    *n_mine = n;
+    return r;
+}
+
+cvy_status cvy_talk_reduce(const struct cvy_step *s) {
+    int n;
+    begin_call(s);
+    return end_call(
+        s, s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, describe_reduction(s, &n)));
+}
+
+cvy_status cvy_talk_wait(const struct cvy_step *s) {
+    begin_call(s);
+    return end_call(s, s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket));
+}
+
+/* `part` 0: all that is stored; 1: parameters and buffers, which lie before the optimiser's states. */
+static size_t broadcast_bytes(const struct cvy_step *s) {
+    return s->i->part == 0 ? s->w->store.persist_bytes : s->w->store.weight_bytes;
+}
+
+cvy_status cvy_talk_broadcast(const struct cvy_step *s) {
+    begin_call(s);
+    return end_call(s, s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST],
+                                                        broadcast_bytes(s), "parameters"));
+}
+
+cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss) {
+    const struct cvy_streams *streams = s->backend->streams;
+    if (streams &&
+        streams->progress) /* others may need what is enqueued here before they get to their loss */
+        CVY_TRY(streams->progress(s->w->device));
+    begin_call(s);
+    return end_call(s, s->w->team->transport->broadcast(s->w->group, s->w->program->n_stages - 1, loss,
+                                                        sizeof *loss, "the loss"));
+}
+
+/* ---- devices with streams ------------------------------------------------------------------------------ */
+
+/* What the instruction reads and writes, into w->accesses. */
+static int find_accesses(const struct cvy_step *s) {
+    struct cvy_worker *w = s->w;
+    int n = 0;
+    if (s->i->kind == CVY_I_BROADCAST) {
+        w->accesses[n++] = (struct cvy_access){w->memory[CVY_SPACE_PERSIST], broadcast_bytes(s),
+                                               w->program->replica > 0, "parameters"};
+    } else if (s->i->kind == CVY_I_REDUCE) {
+        const struct cvy_reduction *r = describe_reduction(s, &n);
+        for (int k = 0; k < n; k++)
+            w->accesses[k] = (struct cvy_access){r->mine[k], r->n * sizeof(float), false, "partial sum"};
+        if (r->result)
+            w->accesses[n++] = (struct cvy_access){r->result, r->n * sizeof(float), true, "sum"};
+    } else {
+        n = find_pieces(s);
+        for (int k = 0; k < n; k++)
+            w->accesses[k] = (struct cvy_access){w->pieces[k].at, w->pieces[k].n_bytes,
+                                                 s->i->kind == CVY_I_RECV, message_name(s)};
+    }
+    return n;
+}
+
+/* A stream stands in a reduction until it is complete. */
+static cvy_status run_later(void *argument) {
+    const struct cvy_step *s = argument;
+    switch ((int)s->i->kind) {
+    case CVY_I_SEND:
+        return cvy_talk_send(s);
+    case CVY_I_RECV:
+        return cvy_talk_recv(s);
+    case CVY_I_BROADCAST:
+        return cvy_talk_broadcast(s);
+    default:
+        CVY_TRY(cvy_talk_reduce(s));
+        return cvy_talk_wait(s);
+    }
+}
+
+cvy_status cvy_talk_enqueue(const struct cvy_step *s) {
+    struct cvy_host_call call = {.name = cvy_instr_name(s->i->kind),
+                                 .run = run_later,
+                                 .argument = s,
+                                 .argument_bytes = sizeof *s,
+                                 .accesses = s->w->accesses,
+                                 .n_accesses = find_accesses(s)};
+    return s->backend->streams->call(s->w->device, &call);
+}
