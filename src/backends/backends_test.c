@@ -1,4 +1,4 @@
-/* What every backend must do, on the CPU and reference backends: plain bytes, sums, ingest, and the check itself,
+/* What every backend must do, on the CPU, reference and async backends: plain bytes, sums, ingest, and the check itself,
    which must also notice a kernel that is wrong. */
 #include "base/thread.h"
 #include "rt/check.h"
@@ -65,6 +65,7 @@ static void all_bytes_and_sums(void **state) {
     (void)state;
     bytes_and_sums("reference");
     bytes_and_sums("cpu");
+    bytes_and_sums("async");
 }
 
 /* Images 1 and 2 of a batch of 3, ingested in a layout and read back through a reorder. */
@@ -121,8 +122,10 @@ static void all_ingest(void **state) {
         cvy_dtype dtype = k % 2 ? CVY_U8 : CVY_F32;
         cvy_image_order order = k / 2 ? CVY_NHWC : CVY_NCHW;
         ingest_in("reference", "plain", dtype, order);
-        for (size_t l = 0; l < sizeof cpu_layouts / sizeof *cpu_layouts; l++)
+        for (size_t l = 0; l < sizeof cpu_layouts / sizeof *cpu_layouts; l++) {
             ingest_in("cpu", cpu_layouts[l], dtype, order);
+            ingest_in("async", cpu_layouts[l], dtype, order);
+        }
     }
 }
 
@@ -147,6 +150,24 @@ static void reference_passes(void **state) {
     assert_int_equal(table.n_failed, 0);
     cvy_check_free(&table);
     device->backend->close(device);
+}
+
+/* The backend that wraps the CPU's kernels has their bits. */
+static void async_equals_cpu(void **state) {
+    (void)state;
+    struct cvy_device *cpu = open_device("cpu"), *async = open_device("async");
+    struct cvy_check_table a, b;
+    assert_int_equal(cvy_check_run(cpu, 5, NULL, NULL, &a), CVY_OK);
+    assert_int_equal(cvy_check_run(async, 5, NULL, NULL, &b), CVY_OK);
+    assert_int_equal(a.results.n, b.results.n);
+    for (size_t i = 0; i < a.results.n; i++)
+        assert_int_equal(a.results.data[i].is_fallback, b.results.data[i].is_fallback);
+    assert_int_equal(b.n_failed, 0);
+    assert_int_equal(a.bits, b.bits);
+    cvy_check_free(&a);
+    cvy_check_free(&b);
+    cpu->backend->close(cpu);
+    async->backend->close(async);
 }
 
 /* ---- a backend with a wrong kernel --------------------------------------------------------------- */
@@ -188,8 +209,9 @@ static void check_notices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_bytes_and_sums), cmocka_unit_test(all_ingest),    cmocka_unit_test(wrong_images),
-        cmocka_unit_test(reference_passes),   cmocka_unit_test(check_notices),
+        cmocka_unit_test(all_bytes_and_sums), cmocka_unit_test(all_ingest),
+        cmocka_unit_test(wrong_images),       cmocka_unit_test(reference_passes),
+        cmocka_unit_test(async_equals_cpu),   cmocka_unit_test(check_notices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

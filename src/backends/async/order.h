@@ -1,0 +1,76 @@
+/* Happens-before: is every access to device memory ordered with those before it that it conflicts with?
+   What counts is what streams, events and the host's waits order, never what happened to run first; so one run finds
+   every wait that is missing, whatever the order in which it runs.
+
+   Accesses are numbered as they are enqueued. A vector clock holds, for each stream, the newest number in it that is
+   known to come before; the clock of an access is that of its stream, which grows by events, joined with what the
+   host has waited for. For every 64 bytes of memory the last write and each stream's last read since are kept: an
+   access is sound when its clock covers the last write, and, if it writes, those reads too. */
+#ifndef CVY_ASYNC_ORDER_H
+#define CVY_ASYNC_ORDER_H
+
+#include "rt/program.h"
+
+struct async_what { /* whose access it is */
+    const char *op; /* operator, "upload", "send" */
+    struct cvy_instr instr;
+    bool has_instr;
+    int stream;
+    uint64_t step;
+};
+
+struct async_clock {
+    uint32_t at[CVY_N_STREAMS];
+};
+
+struct async_granule { /* 64 bytes; what stands there counts in its epoch only */
+    uint32_t epoch, written, read[CVY_N_STREAMS];
+};
+
+struct async_arena {
+    char *memory;
+    size_t n_bytes;
+    struct async_granule *granules;
+};
+
+struct async_part { /* a named part of an arena */
+    const char *at;
+    size_t n_bytes;
+    char name[24];
+};
+
+struct async_order {
+    const char *device; /* its name, for messages */
+    uint32_t epoch;     /* since the host last waited for everything; from 1 */
+    struct async_clock host, streams[CVY_N_STREAMS], events[CVY_N_EVENTS];
+    uint64_t is_recorded;           /* bit e: event e, in this epoch */
+    CVY_VEC(struct async_what) log; /* access number n of this epoch stands at n - 1 */
+    CVY_VEC(struct async_arena) arenas;
+    CVY_VEC(struct async_part) parts;
+};
+
+void async_order_open(struct async_order *order, const char *device);
+void async_order_free(struct async_order *order);
+
+/* Memory that accesses may lie in. */
+cvy_status async_order_add(struct async_order *order, void *memory, size_t n_bytes);
+void async_order_remove(struct async_order *order, void *memory);
+/* Names a part of it; failing to is no failure. */
+void async_order_name(struct async_order *order, const void *at, size_t n_bytes, const char *name);
+
+/* The next thing in its stream. CVY_ERR_FAILED when one of its accesses is not ordered with an earlier one, naming
+   both and where, or lies outside the memory. */
+cvy_status async_order_access(struct async_order *order, const struct async_what *what,
+                              const struct cvy_access *accesses, int n);
+
+void async_order_record(struct async_order *order, int stream, int event);
+cvy_status async_order_wait(struct async_order *order, int stream, int event);
+/* The host has waited for this stream. */
+void async_order_host(struct async_order *order, int stream);
+/* ... for all of them: a new epoch begins. */
+void async_order_settle(struct async_order *order);
+
+/* "conv2d of run F0 shard 1 slot 0", "upload". */
+void async_what_print(const struct async_what *what, struct cvy_text *out);
+
+#endif
