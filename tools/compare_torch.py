@@ -82,23 +82,23 @@ class Convoy:
         safetensors_file.save(self.weights, net.state_dict())
 
     def run(self, *arguments):
-        command = [self.options.convoy, *map(str, arguments), "--model", self.options.model, *self.options.flags]
+        command = [*map(str, (self.options.convoy, *arguments)), "--model", self.options.model, *self.options.flags]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stderr}exit code {done.returncode}")
 
-    def predict(self, images):
+    def predict(self, images, flags=()):
         x, y = self.folder / "x.safetensors", self.folder / "y.safetensors"
         safetensors_file.save(x, {"images": images})
-        self.run("predict", "--num-classes", CLASSES, "--weights", self.weights, "--input", x, "--output", y)
+        self.run("predict", "--num-classes", CLASSES, "--weights", self.weights, "--input", x, "--output", y, *flags)
         return safetensors_file.load(y)["logits"]
 
-    def train(self, images, labels, batch_size, lr, momentum, weight_decay):
+    def train(self, images, labels, batch_size, lr, momentum, weight_decay, flags=()):
         data, out = self.folder / "data.safetensors", self.folder / "out"
         safetensors_file.save(data, {"images": images, "labels": labels})
         self.run("train", "--data", f"tensors:{data}", "--weights", self.weights, "--preset", "none", "--no-shuffle",
                  "--epochs", 1, "--batch-size", batch_size, "--lr", lr, "--momentum", momentum,
-                 "--wd", weight_decay, "--lr-scheduler", "constant", "--output-dir", out)
+                 "--wd", weight_decay, "--lr-scheduler", "constant", "--output-dir", out, "--overwrite", *flags)
         return safetensors_file.load(out / "last" / "model.safetensors")
 
 
@@ -169,4 +169,5 @@ def main():
     sys.exit(not table.is_good)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -109,4 +109,5 @@ def main():
     dump("resnet18_cifar", lambda: torch_models.resnet18_cifar(width=4), (3, 16, 16))
 
 
-main()
+if __name__ == "__main__":
+    main()
