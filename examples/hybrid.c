@@ -81,12 +81,22 @@ static cvy_status train(cvy_session *session, cvy_loader *loader, struct result 
     return cvy_weights_hash(session, &result->hash);
 }
 
+/* Which module is where, and what it takes. */
+static cvy_status print_stages(const cvy_plan *plan) {
+    char *table;
+    TRY(cvy_plan_explain(plan, NULL, &table));
+    printf("%s", table);
+    free(table);
+    return CVY_OK;
+}
+
 static cvy_status run(const cvy_plan_options *options, const cvy_graph *graph, cvy_loader *loader,
                       struct result *result) {
     cvy_plan *plan = NULL;
     cvy_session *session = NULL;
-    printf("using %s (%s)\n", options->devices, options->strategy);
     cvy_status status = cvy_plan_new(graph, options, &plan);
+    if (status == CVY_OK)
+        status = print_stages(plan);
     if (status == CVY_OK)
         status = cvy_session_new(plan, &session);
     if (status == CVY_OK)

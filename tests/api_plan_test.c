@@ -2,6 +2,7 @@
    line. Sessions: see api_session_test.c. */
 #include "small_network.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void options_are_checked(void **state) {
@@ -154,6 +155,24 @@ static void images_are_shared_out(void **state) {
     assert_part("hybrid", "data=2,pipe=2", 5, (const int64_t[4][2]){{0, 2}, {0, 2}, {2, 3}, {2, 3}});
 }
 
+/* A stage's row names all devices that hold it, in whatever order they were listed. */
+static void stages_name_their_devices(void **state) {
+    (void)state;
+    cvy_graph *g = make_graph(4);
+    cvy_plan_options options = good_options("cpu:0,cpu:2,cpu:1,cpu:3");
+    cvy_plan *plan;
+    char *text;
+    options.strategy = "hybrid";
+    options.mesh = "data=2,pipe=2";
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    assert_ok(cvy_plan_explain(plan, NULL, &text));
+    assert_non_null(strstr(text, "\n    0  cpu:0,cpu:1 "));
+    assert_non_null(strstr(text, "\n    1  cpu:2,cpu:3 "));
+    free(text);
+    cvy_plan_free(plan);
+    cvy_graph_free(g);
+}
+
 /* ---- data ------------------------------------------------------------------------------------------- */
 
 static void data_are_checked(void **state) {
@@ -203,9 +222,13 @@ static void exit_codes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_checked), cmocka_unit_test(graphs_are_checked),
-        cmocka_unit_test(graph_errors_stick),  cmocka_unit_test(data_are_checked),
-        cmocka_unit_test(exit_codes),          cmocka_unit_test(images_are_shared_out),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(graphs_are_checked),
+        cmocka_unit_test(graph_errors_stick),
+        cmocka_unit_test(data_are_checked),
+        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(images_are_shared_out),
+        cmocka_unit_test(stages_name_their_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

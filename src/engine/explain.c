@@ -83,22 +83,43 @@ static int stage_layers(const struct cvy_plan *plan, int32_t stage, double *shar
     return n;
 }
 
+/* Names of this process's devices that hold the stage, and the first of them; NULL where other processes have it. */
+static const struct cvy_worker *stage_devices(const struct cvy_plan *plan, int32_t stage,
+                                              struct cvy_text *names) {
+    const struct cvy_worker *first = NULL;
+    for (int k = 0; k < plan->team.n; k++) {
+        const struct cvy_worker *w = &plan->team.workers[k];
+        if (w->program->stage != stage)
+            continue;
+        cvy_text_printf(names, "%s%s", first ? "," : "", w->device->name);
+        first = first ? first : w;
+    }
+    return first;
+}
+
+static void print_stage(const struct cvy_plan *plan, int32_t stage, struct cvy_text *out) {
+    struct cvy_text names = {0};
+    const struct cvy_worker *w = stage_devices(plan, stage, &names);
+    int64_t n_params = 0;
+    double share;
+    int n = stage_layers(plan, stage, &share);
+    for (size_t i = 0; w && i < w->store.values.n; i++) {
+        if (w->store.values.data[i].kind == CVY_VALUE_PARAM)
+            n_params += cvy_shape_count(&w->store.values.data[i].desc.shape);
+    }
+    if (w && names.data)
+        cvy_text_printf(out, "%5d  %-10s %10d %11lld %15.2f %10d %10.1f %4.0f %%\n", stage, names.data, n,
+                        (long long)n_params, (double)w->program->slot_bytes / 1e6, w->program->n_slots,
+                        (double)cvy_arena_bytes(w, false) / 1e6, share * 100);
+    out->status = out->status ? out->status : names.status;
+    cvy_text_free(&names);
+}
+
 static void print_stages(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out,
                     "stage  device      operators  parameters  activations MB  in flight  memory MB  time\n");
-    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++) {
-        const struct cvy_worker *w = &plan->team.workers[stage];
-        int64_t n_params = 0;
-        double share;
-        int n = stage_layers(plan, stage, &share);
-        for (size_t i = 0; i < w->store.values.n; i++) {
-            if (w->store.values.data[i].kind == CVY_VALUE_PARAM)
-                n_params += cvy_shape_count(&w->store.values.data[i].desc.shape);
-        }
-        cvy_text_printf(out, "%5d  %-10s %10d %11lld %15.2f %10d %10.1f %4.0f %%\n", stage, w->device->name,
-                        n, (long long)n_params, (double)w->program->slot_bytes / 1e6, w->program->n_slots,
-                        (double)cvy_arena_bytes(w, false) / 1e6, share * 100);
-    }
+    for (int32_t stage = 0; stage < plan->mesh.pipe; stage++)
+        print_stage(plan, stage, out);
 }
 
 static void print_idle(const struct cvy_plan *plan, struct cvy_text *out) {
