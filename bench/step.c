@@ -1,11 +1,12 @@
 /* How fast one training step is, and where its time goes.
  *
  *   usage: step [NAME=VALUE]…   model=resnet18_cifar input=3x32x32 classes=10 batch=128 devices=cpu:0-1
- *                               strategy=ddp mesh= schedule= shards=0 threads=0 algo=auto steps=20
+ *                               strategy=ddp mesh= schedule= shards=0 threads=0 algo=auto steps=20 timeline=
  *
  * One synthetic batch is trained on again and again, so loading is not part of it. Prints images/s over the steps
  * after the first three; then, from the timeline, the time of each operator and instruction kind per image:
- * busy time of all devices together, so that figures of one and of several devices compare.
+ * busy time of all devices together, so that figures of one and of several devices compare. timeline=FILE also writes
+ * every event of these steps there, for tools/draw_timeline, chrome://tracing or ui.perfetto.dev.
  */
 #include "engine/plan.h"
 #include "engine/session.h"
@@ -32,6 +33,7 @@ static const struct setting DEFAULTS[] = {
     {"threads", "0"},
     {"algo", "auto"},
     {"steps", "20"},
+    {"timeline", ""},
 };
 enum { N_SETTINGS = sizeof DEFAULTS / sizeof *DEFAULTS };
 
@@ -47,6 +49,7 @@ struct bench {
     int64_t start_ns; /* of main */
     double plan_s, session_s, ready_s;
     double *step_s; /* `steps` of them */
+    json_t *events; /* of all steps, with timeline=FILE; else NULL */
     struct kind {
         const char *name;
         double s;
@@ -83,6 +86,7 @@ static cvy_status read_arguments(struct bench *b, int argc, char **argv) {
     b->steps = atoll(get(b, "steps"));
     if (b->classes < 1 || b->batch < 1 || b->steps < 1)
         return CVY_FAIL(CVY_ERR_USAGE, "classes, batch and steps must be at least 1");
+    b->events = *get(b, "timeline") ? json_array() : NULL;
     return CVY_ALLOC(b->step_s, (size_t)b->steps);
 }
 
@@ -147,6 +151,20 @@ static void add_event(struct bench *b, int device, const struct cvy_event *event
         b->kinds[k].s += s;
 }
 
+/* Takes what the devices recorded of step i, which began at start_ns; of a step to warm up nothing. */
+static cvy_status collect(struct bench *b, int64_t i, int64_t start_ns) {
+    for (int w = 0; w < b->plan->team.n; w++) {
+        struct cvy_worker *worker = &b->plan->team.workers[w];
+        const struct cvy_event *event;
+        for (size_t e = 0; i >= 0 && (event = cvy_timeline_get(&worker->timeline, e)); e++)
+            add_event(b, w, event);
+        if (i >= 0 && b->events)
+            CVY_TRY(cvy_timeline_export(&worker->timeline, w, worker->device->name, i, start_ns, b->events));
+        cvy_timeline_clear(&worker->timeline);
+    }
+    return CVY_OK;
+}
+
 static cvy_status run_steps(struct bench *b) {
     cvy_session_set_lr(b->session, 0.01);
     for (int64_t i = -N_WARM_UP; i < b->steps; i++) {
@@ -154,13 +172,7 @@ static cvy_status run_steps(struct bench *b) {
         CVY_TRY(cvy_step(b->session, &b->images));
         if (i >= 0)
             b->step_s[i] = (double)(cvy_now_ns() - start) * 1e-9;
-        for (int w = 0; w < b->plan->team.n; w++) {
-            struct cvy_timeline *timeline = &b->plan->team.workers[w].timeline;
-            const struct cvy_event *event;
-            for (size_t e = 0; i >= 0 && (event = cvy_timeline_get(timeline, e)); e++)
-                add_event(b, w, event);
-            cvy_timeline_clear(timeline);
-        }
+        CVY_TRY(collect(b, i, start));
     }
     return CVY_OK;
 }
@@ -205,6 +217,22 @@ static void print(struct bench *b) {
     printf("  %-28s %10.1f us\n", "outside convolution", (total - conv) / images * 1e6);
 }
 
+/* Every step's time is counted from its own beginning. */
+static cvy_status write_timeline(struct bench *b) {
+    const char *path = get(b, "timeline");
+    struct cvy_plan_facts facts;
+    if (!b->events)
+        return CVY_OK;
+    cvy_plan_facts(b->plan, &facts);
+    json_t *root = json_pack("{s:{s:s, s:s, s:s, s:s, s:I, s:I, s:i}, s:O}", "otherData", "model",
+                             get(b, "model"), "strategy", facts.strategy, "schedule", get(b, "schedule"),
+                             "devices", facts.devices, "batch", (json_int_t)b->batch, "shards",
+                             (json_int_t)facts.shards, "threads", facts.threads, "traceEvents", b->events);
+    int result = root ? json_dump_file(root, path, JSON_COMPACT | JSON_REAL_PRECISION(12)) : -1;
+    json_decref(root);
+    return result == 0 ? CVY_OK : CVY_FAIL(CVY_ERR_IO, "%s: cannot be written", path);
+}
+
 int main(int argc, char **argv) {
     struct bench b = {.start_ns = cvy_now_ns()};
     cvy_status status = read_arguments(&b, argc, argv);
@@ -215,6 +243,8 @@ int main(int argc, char **argv) {
     if (status == CVY_OK)
         status = run_steps(&b);
     if (status == CVY_OK)
+        status = write_timeline(&b);
+    if (status == CVY_OK)
         print(&b);
     else
         fprintf(stderr, "step: %s\n", cvy_error());
@@ -223,6 +253,7 @@ int main(int argc, char **argv) {
     cvy_graph_free(b.graph);
     cvy_loader_free(b.loader);
     cvy_dataset_free(b.dataset);
+    json_decref(b.events);
     free(b.step_s);
     return cvy_exit_code(status);
 }

@@ -84,7 +84,8 @@ static cvy_status run_segment(const struct cvy_step *s, const struct cvy_segment
         int64_t start = w->timeline.ring ? cvy_now_ns() : 0;
         CVY_TRY(cvy_execute_op(w, segment, op, s->i->slot, s->i->sum));
         if (w->timeline.ring) {
-            struct cvy_event event = {op->op->name, op->name, s->i->shard, s->i->bucket, start, cvy_now_ns()};
+            struct cvy_event event = {op->op->name, op->name, op->phase,   s->i->shard,
+                                      s->i->bucket, start,    cvy_now_ns()};
             cvy_timeline_add(&w->timeline, &event);
         }
     }
@@ -281,7 +282,7 @@ cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, 
         CVY_TRY(backend->streams ? enqueue(&step) : actions[i->kind](&step));
         if (worker->timeline.ring && i->kind != CVY_I_RUN && i->kind != CVY_I_UPDATE) {
             struct cvy_event event = {
-                cvy_instr_name(i->kind), NULL, i->shard, i->bucket, start, cvy_now_ns()};
+                cvy_instr_name(i->kind), NULL, i->phase, i->shard, i->bucket, start, cvy_now_ns()};
             cvy_timeline_add(&worker->timeline, &event);
         }
     }
