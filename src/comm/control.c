@@ -193,7 +193,7 @@ void cvy_control_close(struct cvy_control *control) {
     if (!control)
         return;
     pthread_mutex_lock(&control->lock);
-    double most_s = atomic_load(&control->is_over) ? control->timeout_s / 4 : control->timeout_s;
+    double most_s = atomic_load(&control->is_over) ? cvy_control_push_s(control) : control->timeout_s;
     control->is_leaving = true;
     control->leave_by_ns = cvy_now_ns() + (int64_t)(most_s * 1e9);
     cvy_control_post_all(control, CVY_CONTROL_GOODBYE, "");

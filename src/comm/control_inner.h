@@ -79,7 +79,8 @@ void cvy_control_post_all(struct cvy_control *control, enum cvy_control_type typ
 /* Gives the network a moment to take what was sent, since the process may end at once: an end with unread bytes throws
    unsent ones away. Under the lock. */
 void cvy_control_push(struct cvy_control *control);
-int cvy_control_count_up(const struct cvy_control *control); /* under the lock, or by the thread */
+double cvy_control_push_s(const struct cvy_control *control); /* how long at most */
+int cvy_control_count_up(const struct cvy_control *control);  /* under the lock, or by the thread */
 
 /* Finds rank 0 at one of the places and is welcomed. CVY_ERR_LOST at the deadline; CVY_ERR_USAGE: refused. Local. */
 cvy_status cvy_control_dial(struct cvy_control *control, const struct cvy_control_places *places);

@@ -31,9 +31,12 @@ void cvy_control_post_all(struct cvy_control *control, enum cvy_control_type typ
     }
 }
 
+double cvy_control_push_s(const struct cvy_control *control) {
+    return control->timeout_s / 8 < 0.25 ? control->timeout_s / 8 : 0.25;
+}
+
 void cvy_control_push(struct cvy_control *control) {
-    double most_s = control->timeout_s / 8 < 0.25 ? control->timeout_s / 8 : 0.25;
-    int64_t until = cvy_now_ns() + (int64_t)(most_s * 1e9);
+    int64_t until = cvy_now_ns() + (int64_t)(cvy_control_push_s(control) * 1e9);
     for (;;) {
         int n_waiting = 0;
         for (int i = 0; i < control->n_lines; i++) {

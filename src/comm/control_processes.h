@@ -27,7 +27,7 @@ struct process {
     struct cvy_error error; /* of its start */
 };
 
-static void hear(void *context, int32_t group, const char *reason) {
+static inline void hear(void *context, int32_t group, const char *reason) {
     struct ears *ears = context;
     pthread_mutex_lock(&ears->lock);
     if (ears->n < 8) {
@@ -38,7 +38,7 @@ static void hear(void *context, int32_t group, const char *reason) {
     pthread_mutex_unlock(&ears->lock);
 }
 
-static int n_heard(struct process *me) {
+static inline int n_heard(struct process *me) {
     pthread_mutex_lock(&me->ears.lock);
     int n = me->ears.n;
     pthread_mutex_unlock(&me->ears.lock);
@@ -46,22 +46,35 @@ static int n_heard(struct process *me) {
 }
 
 /* Waits for the n-th event. */
-static bool heard(struct process *me, int n) {
+static inline bool heard(struct process *me, int n) {
     int64_t until = cvy_now_ns() + (int64_t)PATIENCE_S * 1000000000;
     while (n_heard(me) < n && cvy_now_ns() < until)
         poll(NULL, 0, 2);
     return n_heard(me) >= n;
 }
 
-static void pause_s(double seconds) { poll(NULL, 0, (int)(seconds * 1000)); }
+static inline void pause_s(double seconds) { poll(NULL, 0, (int)(seconds * 1000)); }
 
 /* Connects (rank 0 listens already) and starts. */
-static cvy_status begin(struct process *me, double timeout_s, const char *address) {
+static inline cvy_status begin(struct process *me, double timeout_s, const char *address) {
     pthread_mutex_init(&me->ears.lock, NULL);
     if (!me->control)
         CVY_TRY(cvy_control_connect(me->rank, me->size, timeout_s, address, &me->control));
     return cvy_control_start(me->control,
                              &(struct cvy_control_events){.context = &me->ears, .abandoned = hear});
+}
+
+/* The same as a thread, whose status is in `error`. */
+struct job {
+    struct process *me;
+    double timeout_s;
+    const char *address;
+};
+
+static inline void *begin_main(void *argument) {
+    struct job *job = argument;
+    cvy_error_save(&job->me->error, begin(job->me, job->timeout_s, job->address));
+    return NULL;
 }
 
 #endif

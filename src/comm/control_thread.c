@@ -50,6 +50,16 @@ static void end_line(struct cvy_control *control, struct cvy_line *line, int err
     cvy_control_lose(control, line, false, how);
 }
 
+/* Nobody waits for any of them to take the news. */
+static void lose_all(struct cvy_control *control) {
+    pthread_mutex_lock(&control->lock);
+    for (int i = 0; i < control->n_lines; i++) {
+        if (control->lines[i].state == CVY_LINE_UP)
+            control->lines[i].state = CVY_LINE_LOST;
+    }
+    pthread_mutex_unlock(&control->lock);
+}
+
 /* Is anybody silent for too long? Only the first is named, unless it is all of several: then it is rather this process
    that cannot hear. */
 static void judge_silence(struct cvy_control *control) {
@@ -62,19 +72,21 @@ static void judge_silence(struct cvy_control *control) {
         int64_t silence = control->awake_ns - line->heard_ns;
         n_up++;
         n_heard += silence <= control->limit_ns / 2;
-        if (silence > control->limit_ns && (!silent || line->heard_ns < silent->heard_ns))
+        if (silence >= control->limit_ns && (!silent || line->heard_ns < silent->heard_ns))
             silent = line;
     }
     if (!silent || may_end(control, silent))
         return;
     char how[128];
     double silence_s = (double)(control->awake_ns - silent->heard_ns) * 1e-9;
-    if (n_up > 1 && n_heard == 0)
+    if (n_up > 1 && n_heard == 0) {
+        lose_all(control);
         snprintf(how, sizeof how,
                  "no sign of life for %.1f s, nor of any other: rank %d's own link may be cut", silence_s,
                  control->rank);
-    else
+    } else {
         snprintf(how, sizeof how, "no sign of life for %.1f s (stopped, or its link is cut)", silence_s);
+    }
     cvy_control_lose(control, silent, true, how);
 }
 
@@ -201,10 +213,16 @@ static void watch(struct cvy_control *control) {
     pthread_mutex_unlock(&control->lock);
 }
 
-/* Sleeps until something comes, a beat is due, or after wait_ns; then advances the awake time. */
+/* Sleeps until something comes, a beat or a judgement is due, or after wait_ns; then advances the awake time. */
 static void sleep_until_news(struct cvy_control *control, int64_t wait_ns) {
     int64_t to_beat = control->next_beat_ns - cvy_now_ns();
     wait_ns = to_beat < wait_ns ? to_beat : wait_ns;
+    for (int i = 0; i < control->n_lines && !atomic_load(&control->is_over); i++) {
+        const struct cvy_line *line = &control->lines[i];
+        int64_t to_limit = line->heard_ns + control->limit_ns - control->awake_ns;
+        if (line->state == CVY_LINE_UP && to_limit < wait_ns)
+            wait_ns = to_limit;
+    }
     wait_ns = wait_ns < 0 ? 0 : wait_ns;
     poll(control->fds, (nfds_t)(LINES + control->n_lines), (int)((wait_ns + 999999) / 1000000));
     int64_t now = cvy_now_ns(), passed = now - control->looked_ns, most = wait_ns + control->beat_ns;
