@@ -10,6 +10,7 @@
  */
 #include "engine/plan.h"
 #include "engine/session.h"
+#include "settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,6 @@
 
 enum { N_WARM_UP = 3, MAX_KINDS = 128, MAX_DEVICES = 256 };
 
-struct setting {
-    const char *name, *value;
-};
 static const struct setting DEFAULTS[] = {
     {"model", "resnet18_cifar"},
     {"input", "3x32x32"},
@@ -40,12 +38,9 @@ enum { N_SETTINGS = sizeof DEFAULTS / sizeof *DEFAULTS };
 struct bench {
     struct setting settings[N_SETTINGS];
     int64_t classes, batch, steps;
-    cvy_dataset *dataset;
-    cvy_loader *loader;
-    cvy_graph *graph;
+    struct task task;
     cvy_plan *plan;
     cvy_session *session;
-    cvy_batch images;
     int64_t start_ns; /* of main */
     double plan_s, session_s, ready_s;
     double *step_s; /* `steps` of them */
@@ -59,10 +54,7 @@ struct bench {
 };
 
 static const char *get(const struct bench *b, const char *name) {
-    for (int i = 0; i < N_SETTINGS; i++)
-        if (strcmp(b->settings[i].name, name) == 0)
-            return b->settings[i].value;
-    return "";
+    return setting_get(b->settings, N_SETTINGS, name);
 }
 
 /* NULL where it is left empty: the plan's default. */
@@ -72,15 +64,7 @@ static const char *get_or_default(const struct bench *b, const char *name) {
 
 static cvy_status read_arguments(struct bench *b, int argc, char **argv) {
     memcpy(b->settings, DEFAULTS, sizeof DEFAULTS);
-    for (int a = 1; a < argc; a++) {
-        size_t n = strcspn(argv[a], "=");
-        int i = 0;
-        while (i < N_SETTINGS && (strncmp(DEFAULTS[i].name, argv[a], n) != 0 || DEFAULTS[i].name[n]))
-            i++;
-        if (i == N_SETTINGS || !argv[a][n])
-            return CVY_FAIL(CVY_ERR_USAGE, "'%s': no such setting; see the top of bench/step.c", argv[a]);
-        b->settings[i].value = argv[a] + n + 1;
-    }
+    CVY_TRY(settings_read(b->settings, N_SETTINGS, argc, argv));
     b->classes = atoll(get(b, "classes"));
     b->batch = atoll(get(b, "batch"));
     b->steps = atoll(get(b, "steps"));
@@ -88,26 +72,6 @@ static cvy_status read_arguments(struct bench *b, int argc, char **argv) {
         return CVY_FAIL(CVY_ERR_USAGE, "classes, batch and steps must be at least 1");
     b->events = *get(b, "timeline") ? json_array() : NULL;
     return CVY_ALLOC(b->step_s, (size_t)b->steps);
-}
-
-/* One batch of synthetic images and the graph of the model's loss on it. */
-static cvy_status open_task(struct bench *b) {
-    char spec[128];
-    snprintf(spec, sizeof spec, "synthetic:%s,classes=%lld,images=%lld", get(b, "input"),
-             (long long)b->classes, (long long)b->batch);
-    CVY_TRY(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, NULL, &b->dataset));
-    cvy_loader_options options;
-    cvy_loader_defaults(&options);
-    options.batch_size = b->batch;
-    CVY_TRY(cvy_loader_new(b->dataset, &options, &b->loader));
-    CVY_TRY(cvy_loader_start(b->loader, 0));
-    CVY_TRY(cvy_loader_next(b->loader, &b->images));
-    CVY_TRY(cvy_graph_new(&b->graph));
-    cvy_value x = cvy_input(b->graph, "images", b->images.channels, b->images.height, b->images.width);
-    cvy_value logits = cvy_model(b->graph, get(b, "model"), x, b->classes);
-    cvy_output(b->graph, "logits", logits);
-    cvy_output(b->graph, "loss", cvy_cross_entropy(b->graph, logits, cvy_labels(b->graph), 0));
-    return cvy_graph_status(b->graph);
 }
 
 static cvy_status open_session(struct bench *b) {
@@ -125,7 +89,7 @@ static cvy_status open_session(struct bench *b) {
         .timeline = true,
     };
     int64_t start = cvy_now_ns();
-    CVY_TRY(cvy_plan_new(b->graph, &options, &b->plan));
+    CVY_TRY(cvy_plan_new(b->task.graph, &options, &b->plan));
     int64_t planned = cvy_now_ns();
     CVY_TRY(cvy_session_new(b->plan, &b->session));
     CVY_TRY(cvy_session_prepare(b->session, b->batch, true, false));
@@ -169,7 +133,7 @@ static cvy_status run_steps(struct bench *b) {
     cvy_session_set_lr(b->session, 0.01);
     for (int64_t i = -N_WARM_UP; i < b->steps; i++) {
         int64_t start = cvy_now_ns();
-        CVY_TRY(cvy_step(b->session, &b->images));
+        CVY_TRY(cvy_step(b->session, &b->task.images));
         if (i >= 0)
             b->step_s[i] = (double)(cvy_now_ns() - start) * 1e-9;
         CVY_TRY(collect(b, i, start));
@@ -237,7 +201,7 @@ int main(int argc, char **argv) {
     struct bench b = {.start_ns = cvy_now_ns()};
     cvy_status status = read_arguments(&b, argc, argv);
     if (status == CVY_OK)
-        status = open_task(&b);
+        status = task_open(&b.task, get(&b, "model"), get(&b, "input"), b.classes, b.batch);
     if (status == CVY_OK)
         status = open_session(&b);
     if (status == CVY_OK)
@@ -250,10 +214,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "step: %s\n", cvy_error());
     cvy_session_free(b.session);
     cvy_plan_free(b.plan);
-    cvy_graph_free(b.graph);
-    cvy_loader_free(b.loader);
-    cvy_dataset_free(b.dataset);
     json_decref(b.events);
+    task_free(&b.task);
     free(b.step_s);
     return cvy_exit_code(status);
 }

@@ -13,7 +13,7 @@ that no kink (torch_models.py) is near, in any of the steps: on the wrong side o
 percent off. That asks for few values, hence the small images. Prints a table of what is asked and what was measured;
 exits with 1 when something misses.
 
-  tools/compare_parallel.py [--convoy build/convoy] [--model resnet20] [--batch-size 16] [--size 8] [--seed N] [-- FLAGS]
+  tools/compare_parallel.py [--convoy build/convoy] [--model resnet20] [--batch-size 16] [--seed N] [-- FLAGS]
 """
 
 import argparse

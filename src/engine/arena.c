@@ -23,6 +23,11 @@ static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
     bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
 }
 
+size_t cvy_worker_bytes(const struct cvy_worker *worker, bool is_split) {
+    size_t arena = worker->arena ? worker->arena_bytes : cvy_arena_bytes(worker, is_split);
+    return arena + cvy_links_bytes(worker);
+}
+
 size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split) {
     size_t bytes[CVY_N_SPACES], total = 0;
     measure(worker, is_split, bytes);
@@ -67,36 +72,6 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     return CVY_OK;
 }
 
-/* Bytes of the largest message between this stage and another in one direction. */
-static size_t message_bytes(const struct cvy_worker *w, const char *direction, int32_t peer) {
-    size_t most = 0;
-    for (size_t s = 0; s < w->program->segments.n; s++) {
-        size_t bytes = 0;
-        int n = cvy_message_pieces(w, &w->program->segments.data[s], direction, peer, 0, w->pieces);
-        for (int k = 0; k < n; k++)
-            bytes += w->pieces[k].n_bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
-
-/* One message more than there are stages may be under way: then nobody waits for a slower stage's attention. */
-static cvy_status open_links(struct cvy_worker *w) {
-    const struct cvy_program *p = w->program;
-    for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
-        int32_t other = w->rank - p->stage + peer;
-        size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
-        if (to)
-            CVY_TRY(w->team->transport->link_open(w->group, cvy_link_number(p, p->stage, peer), w->rank,
-                                                  other, to, p->n_stages + 1));
-        if (from)
-            CVY_TRY(w->team->transport->link_open(w->group, cvy_link_number(p, peer, p->stage), other,
-                                                  w->rank, from, p->n_stages + 1));
-    }
-    w->is_linked = true;
-    return CVY_OK;
-}
-
 /* The plan was held against the limit for its own step; split calls take more. */
 static cvy_status check_limit(const struct cvy_worker *w, size_t n_bytes) {
     int64_t limit = w->plan->options.device_memory;
@@ -134,7 +109,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     CVY_TRY(cvy_program_prepare(worker->program, device));
     CVY_TRY(cvy_store_prepare(&worker->store, device));
     CVY_TRY(prepare_arrays(worker));
-    CVY_TRY(open_links(worker));
+    CVY_TRY(cvy_links_open(worker));
     measure(worker, is_split || worker->is_split, bytes);
     for (int s = 0; s < CVY_N_SPACES; s++) {
         fits &= bytes[s] <= worker->memory_bytes[s];
@@ -144,7 +119,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
         return CVY_OK;
     void *arena = NULL;
     double touch_s = 0;
-    CVY_TRY(check_limit(worker, total));
+    CVY_TRY(check_limit(worker, total + cvy_links_bytes(worker)));
     CVY_TRY(device->backend->alloc(device, total, &arena, &touch_s));
     worker->touch_s += touch_s;
     char *at = arena, *old = worker->arena;

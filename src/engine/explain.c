@@ -110,7 +110,7 @@ static void print_stage(const struct cvy_plan *plan, int32_t stage, struct cvy_t
     if (w && names.data)
         cvy_text_printf(out, "%5d  %-10s %10d %11lld %15.2f %10d %10.1f %4.0f %%\n", stage, names.data, n,
                         (long long)n_params, (double)w->program->slot_bytes / 1e6, w->program->n_slots,
-                        (double)cvy_arena_bytes(w, false) / 1e6, share * 100);
+                        (double)cvy_worker_bytes(w, false) / 1e6, share * 100);
     out->status = out->status ? out->status : names.status;
     cvy_text_free(&names);
 }
@@ -158,7 +158,10 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
         print_space(out, "gradients of an update's earlier batches", p->total_bytes, -1);
     print_space(out, "activations of one shard, shards in flight", p->slot_bytes, p->n_slots);
     print_space(out, "workspace of the kernels", p->scratch_bytes, -1);
-    print_space(out, "all", cvy_arena_bytes(&plan->team.workers[0], false), -1);
+    print_space(out, "a value on its way to or from the host", plan->team.workers[0].store.staging_bytes, -1);
+    if (plan->mesh.pipe > 1)
+        print_space(out, "messages to other stages", cvy_links_bytes(&plan->team.workers[0]), -1);
+    print_space(out, "all", cvy_worker_bytes(&plan->team.workers[0], false), -1);
     if (plan->options.device_memory)
         cvy_text_printf(out, "  it fits: the largest device takes %.2f MB of %.2f MB\n",
                         (double)cvy_plan_bytes(plan) / 1e6, (double)plan->options.device_memory / 1e6);

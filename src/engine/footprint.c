@@ -11,9 +11,7 @@ enum { MAX_NAMED = 4, MAX_WAYS = 6 }; /* devices and ways out that the error has
 
 static double mb(size_t n_bytes) { return (double)n_bytes / 1e6; }
 
-static size_t bytes_of(const struct cvy_worker *w) {
-    return w->arena ? w->arena_bytes : cvy_arena_bytes(w, false);
-}
+static size_t bytes_of(const struct cvy_worker *w) { return cvy_worker_bytes(w, false); }
 
 size_t cvy_plan_bytes(const struct cvy_plan *plan) {
     size_t most = 0;

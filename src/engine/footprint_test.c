@@ -49,10 +49,13 @@ static void test_the_plan_knows_what_the_session_takes(void **state) {
         cvy_session *session;
         cvy_plan *plan = plan_of(g, &setups[i]);
         for (int d = 0; d < plan->team.n; d++)
-            need[d] = cvy_arena_bytes(&plan->team.workers[d], false);
+            need[d] = cvy_worker_bytes(&plan->team.workers[d], false);
         assert_ok(cvy_session_new(plan, &session));
-        for (int d = 0; d < plan->team.n; d++)
-            assert_int_equal(plan->team.workers[d].arena_bytes, need[d]);
+        for (int d = 0; d < plan->team.n; d++) {
+            const struct cvy_worker *w = &plan->team.workers[d];
+            assert_int_equal(w->arena_bytes + cvy_links_bytes(w), need[d]);
+            assert_int_equal(cvy_links_bytes(w) > 0, plan->mesh.pipe > 1);
+        }
         cvy_session_free(session);
         cvy_plan_free(plan);
     }
@@ -108,12 +111,28 @@ static void test_later_growth_is_limited(void **state) {
     cvy_graph_free(g);
 }
 
+/* Far more activations than what crosses a cut between two stages. */
+static cvy_graph *make_deep_graph(void) {
+    static const char *const convs[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+    cvy_graph *g = open_graph();
+    cvy_value labels = cvy_labels(g), x = cvy_input(g, "images", 1, SIDE, SIDE);
+    for (int k = 0; k < 8; k++)
+        x = cvy_relu(g, cvy_conv2d(g, x,
+                                   &(cvy_conv2d_args){
+                                       .name = convs[k], .out_channels = 16, .kernel = 3, .padding = 1}));
+    x = cvy_linear(g, cvy_flatten(g, x), &(cvy_linear_args){.name = "fc", .out_features = CLASSES});
+    cvy_output(g, "logits", x);
+    cvy_cross_entropy(g, x, labels, 0);
+    assert_ok(cvy_graph_status(g));
+    return g;
+}
+
 static void test_ways_out_are_right(void **state) {
     (void)state;
     static const struct setup ddp = {"cpu:0-1", "ddp", NULL, NULL}, mp = {"cpu:0-1", "mp", NULL, NULL},
                               gpipe = {"cpu:0-1", "pipeline", NULL, "gpipe"},
                               alternating = {"cpu:0-1", "pipeline", NULL, "1f1b"};
-    cvy_graph *g = make_graph(16);
+    cvy_graph *g = make_deep_graph();
     cvy_plan_options options = options_of(&ddp);
     cvy_plan *plan = NULL;
     options.device_memory = (int64_t)bytes_of(g, &mp);

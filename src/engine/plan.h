@@ -50,7 +50,7 @@ cvy_status cvy_plan_measure(struct cvy_plan *plan);
 /* If not: the error that says what the devices need, and which other strategies would fit. `asked` are the options as
    the user gave them. Collective. */
 cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked);
-/* The largest arena of all devices: what it takes, or will take. */
+/* The largest memory of a device: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);
 
 /* ---- idle.c ---- */
@@ -109,9 +109,6 @@ struct cvy_work {
 cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split);
 /* Complete on return, also on a device with streams; after a failure the task's end sees to what is left (worker.c). */
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work);
-/* What goes to ("to") or comes from ("from") another stage with this segment's pass. Returns the number of pieces. */
-int cvy_message_pieces(const struct cvy_worker *worker, const struct cvy_segment *segment,
-                       const char *direction, int32_t peer, int32_t slot, struct cvy_piece *out);
 /* The transport's number of the link between two stages of this program's replica. */
 int cvy_link_number(const struct cvy_program *program, int32_t from_stage, int32_t to_stage);
 /* One operator with a kernel. */
@@ -119,6 +116,8 @@ cvy_status cvy_execute_op(struct cvy_worker *worker, const struct cvy_segment *s
                           const struct cvy_prog_op *op, int32_t slot, int32_t sum);
 /* What the arena takes for what is compiled; scratch counts once kernels are prepared. */
 size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split);
+/* The device's memory: its arena, made or to be made, and its links. */
+size_t cvy_worker_bytes(const struct cvy_worker *worker, bool is_split);
 void cvy_execute_release(struct cvy_worker *worker);
 /* Images of shard s out of n_shards, and the first of them, in a batch of n. */
 int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s);
@@ -127,6 +126,13 @@ int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s);
 void *cvy_port_address(const struct cvy_worker *worker, const struct cvy_segment *segment, const char *port,
                        int32_t slot, int32_t sum, const struct cvy_operand **operand);
 void *cvy_place_address(const struct cvy_worker *worker, struct cvy_place place, int32_t slot, int32_t sum);
+
+/* ---- links.c ---- */
+
+/* Memory of the messages between this device's stage and others. */
+size_t cvy_links_bytes(const struct cvy_worker *worker);
+/* Opens the links to other stages, once for each group. */
+cvy_status cvy_links_open(struct cvy_worker *worker);
 
 /* ---- diagnose.c ---- */
 

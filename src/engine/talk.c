@@ -58,8 +58,9 @@ static const struct cvy_segment *message_segment(const struct cvy_step *s) {
     return found;
 }
 
-int cvy_message_pieces(const struct cvy_worker *w, const struct cvy_segment *segment, const char *direction,
-                       int32_t peer, int32_t slot, struct cvy_piece *out) {
+/* What goes to ("to") or comes from ("from") another stage with this segment's pass. Returns the number of pieces. */
+static int message_pieces(const struct cvy_worker *w, const struct cvy_segment *segment,
+                          const char *direction, int32_t peer, int32_t slot, struct cvy_piece *out) {
     char port[24];
     int n = 0;
     snprintf(port, sizeof port, "%s:%d", direction, peer);
@@ -85,7 +86,7 @@ static int find_pieces(const struct cvy_step *s) {
     const char *direction = s->i->kind == CVY_I_SEND ? "to" : "from";
     if (cvy_step_images(s) == 0)
         return 0;
-    return cvy_message_pieces(s->w, message_segment(s), direction, s->i->part, s->i->slot, s->w->pieces);
+    return message_pieces(s->w, message_segment(s), direction, s->i->part, s->i->slot, s->w->pieces);
 }
 
 cvy_status cvy_talk_send(const struct cvy_step *s) {

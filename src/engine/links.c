@@ -1,0 +1,59 @@
+/* links: the stages' ways to each other. How large their messages are follows from the segments' ports; a link keeps a
+   few of them under way, in memory beside the arena. */
+#include "engine/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the largest message between this stage and another in one direction, "to" or "from". */
+static size_t message_bytes(const struct cvy_worker *w, const char *direction, int32_t peer) {
+    char port[24];
+    size_t most = 0;
+    snprintf(port, sizeof port, "%s:%d", direction, peer);
+    for (size_t s = 0; s < w->program->segments.n; s++) {
+        const struct cvy_segment *segment = &w->program->segments.data[s];
+        size_t bytes = 0;
+        for (size_t k = 0; k < segment->ports.n; k++) {
+            if (strcmp(segment->ports.data[k].name, port) == 0)
+                bytes += segment->operands.data[segment->ports.data[k].operand].place.n_bytes;
+        }
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* One message more than there are stages may be under way: then nobody waits for a slower stage's attention. */
+static int capacity(const struct cvy_program *p) { return p->n_stages + 1; }
+
+static int32_t device_of(const struct cvy_worker *w, int32_t stage) {
+    return w->rank - w->program->stage + stage;
+}
+
+size_t cvy_links_bytes(const struct cvy_worker *w) {
+    const struct cvy_program *p = w->program;
+    size_t bytes = 0;
+    for (int32_t peer = 0; peer < p->n_stages; peer++) {
+        size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
+        /* within a process the receiver reads from the sender's ring; else it has one, too */
+        bool is_far = cvy_plan_process(w->plan, device_of(w, peer)) != cvy_plan_process(w->plan, w->rank);
+        bytes += (size_t)capacity(p) * (to + (is_far ? from : 0));
+    }
+    return bytes;
+}
+
+cvy_status cvy_links_open(struct cvy_worker *w) {
+    const struct cvy_program *p = w->program;
+    const struct cvy_transport *transport = w->team->transport;
+    for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
+        int32_t other = device_of(w, peer);
+        size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
+        if (to)
+            CVY_TRY(transport->link_open(w->group, cvy_link_number(p, p->stage, peer), w->rank, other, to,
+                                         capacity(p)));
+        if (from)
+            CVY_TRY(transport->link_open(w->group, cvy_link_number(p, peer, p->stage), other, w->rank, from,
+                                         capacity(p)));
+    }
+    w->is_linked = true;
+    return CVY_OK;
+}
