@@ -149,7 +149,7 @@ typedef struct {
     double momentum; /* 0.1: weight of a step's statistics in the running ones */
 } cvy_batch_norm_args;
 /* N,C,… to the same shape, channel by channel: in training with the statistics of the shard (see
-   cvy_plan_options.shards), in evaluation with the running ones, which advance once per update. */
+   cvy_plan_options.shards and sync_bn), in evaluation with the running ones, which advance once per update. */
 CVY_API cvy_value cvy_batch_norm(cvy_graph *graph, cvy_value x, const cvy_batch_norm_args *args);
 
 typedef struct {
@@ -294,6 +294,8 @@ typedef struct {
     int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
     int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
                        fixed S and T the result has the same bits on any number of devices */
+    bool sync_bn; /* batch-norm normalises over all shards of a batch rather than within each: strategies single, dp and
+                     ddp, which then keep the activations of all their shards */
     int threads_per_device;            /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;             /* "auto", "direct", "winograd" where it can; NULL: auto */
     int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */

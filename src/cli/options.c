@@ -152,6 +152,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .backend = o->backend,
                               .batch_size = o->batch_size,
                               .shards = o->shards,
+                              .sync_bn = o->sync_bn == 1,
                               .threads_per_device = (int)o->threads,
                               .conv_algo = o->conv_algo,
                               .device_memory = o->device_memory,

@@ -18,6 +18,7 @@ struct options { /* in the order of the groups */
     struct flag_channels mean, std;
 
     int64_t batch_size, accumulate;
+    int sync_bn;
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
     int64_t shards, threads, device_memory;
@@ -51,7 +52,7 @@ struct options { /* in the order of the groups */
 };
 
 extern const struct flag_group group_shape, group_weights, group_data, group_prepare, group_augment,
-    group_batch, group_devices, group_kernels, group_optimizer, group_schedule, group_run, group_seed,
+    group_batch, group_devices, group_kernels, group_step, group_optimizer, group_schedule, group_run, group_seed,
     group_json, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */

@@ -160,9 +160,16 @@ static const struct flag kernels_flags[] = {
 };
 GROUP(kernels, "Kernels");
 
-static const struct flag optimizer_flags[] = {
+static const struct flag step_flags[] = {
     FLAG("accumulate", INT, accumulate, "batches that make one update: their gradients are added",
          .initial = "1", .min = 1, .max = 1 << 20),
+    FLAG("sync-bn", SWITCH, sync_bn,
+         "batch-norm normalises over all shards of a batch, not within each; of single, dp and ddp",
+         .initial = "false"),
+};
+GROUP(step, "Training step");
+
+static const struct flag optimizer_flags[] = {
     FLAG("opt", TEXT, opt, "optimiser", .initial = "sgd", .choices = optimizers),
     FLAG("lr", FLOAT, lr, "learning rate", .initial = "0.1", .min = 0, .max = INFINITY),
     FLAG("momentum", FLOAT, momentum, "default 0.9 where the optimiser has it", .min = 0, .max = INFINITY),

@@ -14,13 +14,13 @@ static cvy_status fix(struct flag_values *values, const char *name, int64_t valu
 
 static json_t *settled(const struct cvy_trainer *t, const struct cvy_plan_facts *f) {
     const int64_t *input = t->task.options.input;
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:i, s:s, s:I, s:[III], s:I, s:I}", "devices", f->devices,
-                     "n_devices", f->n_devices, "n_processes", f->n_processes, "strategy", f->strategy,
-                     "backend", f->backend, "shards", (json_int_t)f->shards, "threads_per_device", f->threads,
-                     "conv_algo", f->conv_algo, "num_classes", (json_int_t)t->task.options.num_classes,
-                     "input", (json_int_t)input[0], (json_int_t)input[1], (json_int_t)input[2],
-                     "train_images", (json_int_t)cvy_dataset_size(t->task.train), "val_images",
-                     (json_int_t)cvy_dataset_size(t->task.val));
+    return json_pack(
+        "{s:s, s:i, s:i, s:s, s:s, s:I, s:i, s:s, s:I, s:[III], s:I, s:I}", "devices", f->devices,
+        "n_devices", f->n_devices, "n_processes", f->n_processes, "strategy", f->strategy, "backend",
+        f->backend, "shards", (json_int_t)f->shards, "threads_per_device", f->threads, "conv_algo",
+        f->conv_algo, "num_classes", (json_int_t)t->task.options.num_classes, "input", (json_int_t)input[0],
+        (json_int_t)input[1], (json_int_t)input[2], "train_images",
+        (json_int_t)cvy_dataset_size(t->task.train), "val_images", (json_int_t)cvy_dataset_size(t->task.val));
 }
 
 static json_t *outcome(const struct cvy_trainer *t, const struct run_result *r) {

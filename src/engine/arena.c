@@ -20,6 +20,8 @@ static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
     bytes[CVY_SPACE_SUM] = sums * p->sum_bytes;
     bytes[CVY_SPACE_TOTAL] = p->total_bytes;
     bytes[CVY_SPACE_SLOT] = slots * p->slot_bytes;
+    bytes[CVY_SPACE_ROWS] = p->rows_bytes;
+    bytes[CVY_SPACE_ROW] = 0;
     bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
 }
 
@@ -55,7 +57,8 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
         return CVY_OK;
     CVY_TRY(CVY_ALLOC(w->in, CVY_MAX_OPERANDS));
     CVY_TRY(CVY_ALLOC(w->out, CVY_MAX_OPERANDS));
-    CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n));
+    CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n + 1));
+    CVY_TRY(CVY_ALLOC(w->row_partials, (size_t)(p->n_devices / p->n_stages)));
     CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n));
     CVY_TRY(CVY_ALLOC(w->pieces, CVY_MAX_OPERANDS));
     if (w->device->backend->streams)
@@ -69,6 +72,14 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
                                                   .n_partials = (int32_t)p->partials.n,
                                                   .partials = p->partials.data};
     }
+    /* rows: every replica gives one */
+    int32_t n_replicas = p->n_devices / p->n_stages;
+    for (int32_t r = 0; r < n_replicas; r++)
+        w->row_partials[r] = (struct cvy_partial){.first = r, .device = r};
+    w->reductions[p->buckets.n] = (struct cvy_reduction){.name = "rows of batch-norm",
+                                                         .n_shards = n_replicas,
+                                                         .n_partials = n_replicas,
+                                                         .partials = w->row_partials};
     return CVY_OK;
 }
 
@@ -157,11 +168,13 @@ void cvy_execute_release(struct cvy_worker *worker) {
     free(worker->in);
     free(worker->out);
     free(worker->reductions);
+    free(worker->row_partials);
     free(worker->mine);
     free(worker->pieces);
     free(worker->accesses);
     worker->in = worker->out = NULL;
     worker->reductions = NULL;
+    worker->row_partials = NULL;
     worker->mine = NULL;
     worker->pieces = NULL;
     worker->accesses = NULL;

@@ -38,11 +38,13 @@ struct rig {
     cvy_batch batch;
 };
 
-static void open_rig(struct rig *rig, const struct setup *setup, int64_t accumulate, double timeout_s) {
+static void open_rig(struct rig *rig, const struct setup *setup, int64_t accumulate, bool sync_bn,
+                     double timeout_s) {
     cvy_graph *g = make_graph();
     cvy_plan_options options = options_of(setup, "async", 1);
     options.timeout_s = timeout_s;
     options.accumulate = accumulate;
+    options.sync_bn = sync_bn;
     assert_ok(cvy_plan_new(g, &options, &rig->plan));
     cvy_graph_free(g);
     draw(&rig->data, 0);
@@ -127,11 +129,11 @@ static int remove_waits(struct rig *rig, int device, int k) {
     return n;
 }
 
-static int remove_all_waits(const struct setup *setup) {
+static int remove_all_waits(const struct setup *setup, bool sync_bn) {
     struct rig rig;
     int n = 0;
     char last[400] = "";
-    open_rig(&rig, setup, 2, 20);
+    open_rig(&rig, setup, 2, sync_bn, 20);
     for (int k = 0; k < N_RUNS; k++) {
         for (int device = 0; device < rig.plan->team.n; device++)
             n += remove_waits(&rig, device, k);
@@ -140,8 +142,8 @@ static int remove_all_waits(const struct setup *setup) {
         assert_ok(run_once(&rig, runs[k].run)); /* and with all of them, nothing is wrong */
     }
     cvy_plan_free(rig.plan);
-    print_message("%s %s %s: %d waits, each one missed; the last: %s\n", setup->devices, setup->strategy,
-                  setup->schedule ? setup->schedule : "", n, last);
+    print_message("%s %s %s%s: %d waits, each one missed; the last: %s\n", setup->devices, setup->strategy,
+                  setup->schedule ? setup->schedule : "", sync_bn ? "sync_bn" : "", n, last);
     return n;
 }
 
@@ -160,8 +162,18 @@ static void test_every_wait_is_needed(void **state) {
         {"cpu:0-3", "hybrid", false, false, "gpipe", "data=2,pipe=2"},
     };
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
-        assert_true(remove_all_waits(&some[k]) > 0);
+        assert_true(remove_all_waits(&some[k], false) > 0);
     }
+}
+
+static void test_every_wait_of_rows_is_needed(void **state) {
+    (void)state;
+    static const struct setup some[] = {
+        {"cpu:0-1", "ddp", false, false, NULL, NULL},
+        {"cpu:0-1", "dp", false, false, NULL, NULL},
+    };
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++)
+        assert_true(remove_all_waits(&some[k], true) > 0);
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------------ */
@@ -182,7 +194,7 @@ static cvy_status train_with(const struct setup *setup, const char *variable, co
     struct rig rig;
     cvy_session *session;
     assert_int_equal(setenv(variable, fault, 1), 0);
-    open_rig(&rig, setup, 1, timeout_s);
+    open_rig(&rig, setup, 1, false, timeout_s);
     unsetenv(variable);
     assert_ok(cvy_session_new(rig.plan, &session));
     cvy_status status = CVY_OK;
@@ -246,11 +258,9 @@ static void test_short_stall(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits_in_any_order),
-        cmocka_unit_test(test_every_wait_is_needed),
-        cmocka_unit_test(test_error_in_one_device),
-        cmocka_unit_test(test_stall_in_one_device),
-        cmocka_unit_test(test_short_stall),
+        cmocka_unit_test(test_same_bits_in_any_order),       cmocka_unit_test(test_every_wait_is_needed),
+        cmocka_unit_test(test_every_wait_of_rows_is_needed), cmocka_unit_test(test_error_in_one_device),
+        cmocka_unit_test(test_stall_in_one_device),          cmocka_unit_test(test_short_stall),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,14 +94,14 @@ static cvy_status put_in_place(const char *fresh, const char *place, const char 
 
 static cvy_status write_state(const char *path, const struct cvy_train_state *s) {
     json_t *root = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I}", "epoch",
-        (json_int_t)s->epoch, "step", (json_int_t)s->step, "updates", (json_int_t)s->n_updates, "batch_size",
-        (json_int_t)s->batch_size, "accumulate", (json_int_t)s->accumulate, "seed", (json_int_t)s->seed,
-        "shuffle", (int)s->shuffle, "data_images", (json_int_t)s->n_images, "data", s->data, "preparation",
-        s->preparation, "optimizer", s->optimizer, "train_images", (json_int_t)s->train.n, "train_top1_count",
-        (json_int_t)s->train.top1, "train_top5_count", (json_int_t)s->train.top5, "train_loss_sum",
-        s->train.loss_sum, "train_s", s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count",
-        (json_int_t)s->best_top1);
+        "{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I}",
+        "epoch", (json_int_t)s->epoch, "step", (json_int_t)s->step, "updates", (json_int_t)s->n_updates,
+        "batch_size", (json_int_t)s->batch_size, "accumulate", (json_int_t)s->accumulate, "sync_bn",
+        (int)s->sync_bn, "seed", (json_int_t)s->seed, "shuffle", (int)s->shuffle, "data_images",
+        (json_int_t)s->n_images, "data", s->data, "preparation", s->preparation, "optimizer", s->optimizer,
+        "train_images", (json_int_t)s->train.n, "train_top1_count", (json_int_t)s->train.top1,
+        "train_top5_count", (json_int_t)s->train.top5, "train_loss_sum", s->train.loss_sum, "train_s",
+        s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     if (!text)
@@ -119,16 +119,16 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
     json_int_t accumulate = 1; /* checkpoints of earlier versions do not say it */
     json_int_t epoch, step, updates, batch, seed, n_images, n, top1, top5, best_epoch, best_top1;
     double loss, train_s;
-    int shuffle;
+    int shuffle, sync_bn = 0;
     const char *optimizer, *data, *preparation;
     int failed = json_unpack_ex(
         root, &error, 0,
-        "{s:I, s:I, s:I, s:I, s?I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:F, s:I, s:I}", "epoch",
-        &epoch, "step", &step, "updates", &updates, "batch_size", &batch, "accumulate", &accumulate, "seed",
-        &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data, "preparation", &preparation,
-        "optimizer", &optimizer, "train_images", &n, "train_top1_count", &top1, "train_top5_count", &top5,
-        "train_loss_sum", &loss, "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count",
-        &best_top1);
+        "{s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:F, s:I, s:I}",
+        "epoch", &epoch, "step", &step, "updates", &updates, "batch_size", &batch, "accumulate", &accumulate,
+        "sync_bn", &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data,
+        "preparation", &preparation, "optimizer", &optimizer, "train_images", &n, "train_top1_count", &top1,
+        "train_top5_count", &top5, "train_loss_sum", &loss, "train_s", &train_s, "best_epoch", &best_epoch,
+        "best_top1_count", &best_top1);
     if (failed || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
         json_decref(root);
         return CVY_FAIL(CVY_ERR_DATA, "%s; it must be as a checkpoint writes it",
@@ -141,6 +141,7 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
                                     .accumulate = accumulate,
                                     .seed = (uint64_t)seed,
                                     .shuffle = shuffle != 0,
+                                    .sync_bn = sync_bn != 0,
                                     .n_images = n_images,
                                     .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
                                     .train_s = train_s,

@@ -13,7 +13,7 @@ struct cvy_train_state {
     int64_t n_updates;              /* done so far */
     int64_t batch_size, accumulate; /* a step is one update: so many batches of so many images */
     uint64_t seed;
-    bool shuffle;
+    bool shuffle, sync_bn;
     int64_t n_images;      /* of the training set */
     char data[4200];       /* its spec: room for the longest path */
     char preparation[256]; /* of its images, as text */

@@ -77,44 +77,43 @@ static cvy_status add_host_port(struct cvy_cutter *c, const char *name, cvy_valu
     return is_here ? cvy_cutter_add_port(c, name, v) : CVY_OK;
 }
 
+/* The nodes of one part; *next is the first that no part has had. */
+static cvy_status add_part(struct cvy_cutter *c, enum cvy_phase phase, const struct cvy_part *part,
+                           int32_t *next) {
+    for (; *next <= part->end; ++*next) {
+        const struct cvy_node *node = &c->g->nodes.data[*next];
+        if (node->phase == phase && is_mine(c, node))
+            CVY_TRY(cvy_cutter_add_op(c, node));
+    }
+    return CVY_OK;
+}
+
+/* The host finds all its ports in the first part, wherever their operands are read or made. */
 static cvy_status add_forward(struct cvy_cutter *c) {
     static const char *const inputs[] = {"images", "labels", "divisor", "rng"};
     static const char *const outputs[] = {"loss", "hits", "losses", "ranks", "logits"};
+    const cvy_parts *parts = &c->parts[CVY_PHASE_FORWARD];
+    int32_t next = 0;
     CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_FORWARD, 0));
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         CVY_TRY(add_host_port(c, inputs[i], cvy_graph_find(c->g, inputs[i])));
-    for (size_t i = 0; i < c->g->nodes.n; i++) {
-        if (c->g->nodes.data[i].phase == CVY_PHASE_FORWARD && is_mine(c, &c->g->nodes.data[i]))
-            CVY_TRY(cvy_cutter_add_op(c, &c->g->nodes.data[i]));
+    for (size_t p = 0; p < parts->n; p++) {
+        CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_FORWARD, (int32_t)p));
+        CVY_TRY(add_part(c, CVY_PHASE_FORWARD, &parts->data[p], &next));
     }
+    CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_FORWARD, 0));
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         CVY_TRY(add_host_port(c, outputs[i], cvy_graph_output(c->g, outputs[i])));
     return add_messages(c, CVY_PHASE_FORWARD);
 }
 
-/* Part b ends with the node that makes the last gradient of bucket b; the stage's last part with the stage. */
-static int32_t part_end(const struct cvy_cutter *c, int32_t bucket) {
-    int32_t end = -1;
-    if (bucket == c->last_bucket)
-        return (int32_t)c->g->nodes.n - 1;
-    for (size_t i = 0; i < c->g->reducibles.n; i++) {
-        int32_t node = c->g->values.data[c->g->reducibles.data[i].value].node;
-        int32_t b = c->g->reducibles.data[i].bucket;
-        if (b >= c->first_bucket && b <= bucket && node > end)
-            end = node;
-    }
-    return end;
-}
-
 static cvy_status add_backward(struct cvy_cutter *c) {
+    const cvy_parts *parts = &c->parts[CVY_PHASE_BACKWARD];
     int32_t next = 0;
-    for (int32_t b = c->first_bucket; b <= c->last_bucket; b++) {
-        CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_BACKWARD, b));
-        for (int32_t end = part_end(c, b); next <= end; next++) {
-            if (c->g->nodes.data[next].phase == CVY_PHASE_BACKWARD && is_mine(c, &c->g->nodes.data[next]))
-                CVY_TRY(cvy_cutter_add_op(c, &c->g->nodes.data[next]));
-        }
-        if (b == c->first_bucket)
+    for (size_t p = 0; p < parts->n; p++) {
+        CVY_TRY(cvy_cutter_enter(c, CVY_PHASE_BACKWARD, c->first_bucket + (int32_t)p));
+        CVY_TRY(add_part(c, CVY_PHASE_BACKWARD, &parts->data[p], &next));
+        if (p == 0)
             CVY_TRY(add_messages(c, CVY_PHASE_BACKWARD));
     }
     return CVY_OK;
@@ -210,6 +209,7 @@ static cvy_status cut_segments(struct cvy_cutter *c) {
     CVY_TRY(add_refreshes(c));
     struct cvy_program *p = c->w->program;
     max_into(&p->slot_bytes, c->slot.slot_bytes);
+    max_into(&p->rows_bytes, cvy_rows_bytes(c->g));
     p->persist_bytes = c->w->store.persist_bytes;
     p->packed_bytes = c->w->store.packed_bytes;
     return CVY_OK;
@@ -248,6 +248,7 @@ static cvy_status compile_chosen(struct cvy_worker *worker, const struct cvy_gra
     struct cvy_cutter c = {.w = worker, .g = chosen, .is_training = is_training, .size = size};
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(find_buckets(&c));
+    CVY_TRY_OUT(cvy_cut_parts(chosen, c.first_bucket, c.last_bucket, c.parts));
     CVY_TRY_OUT(find_readers(chosen, &c.readers));
     CVY_TRY_OUT(CVY_ALLOC(c.operand, chosen->values.n));
     CVY_TRY_OUT(cvy_graph_used(chosen, &c.used));
@@ -263,6 +264,7 @@ out:
     free(c.readers);
     free(c.operand);
     free(c.used);
+    cvy_parts_free(c.parts);
     cvy_slot_plan_free(&c.slot);
     return status;
 }
@@ -288,7 +290,15 @@ static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *tr
                                        .is_accumulating = plan->options.accumulate > 1,
                                        .schedule = plan->options.schedule};
     int32_t *bucket_stage = NULL;
+    cvy_parts parts[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
     cvy_status status = CVY_OK;
+    if (train && cvy_has_exchanges(train)) { /* there is one stage, with all buckets */
+        CVY_TRY_OUT(cvy_cut_parts(train, 0, train->n_buckets - 1, parts));
+        for (int phase = 0; phase < 2; phase++) {
+            input.parts[phase] = parts[phase].data;
+            input.n_parts[phase] = (int32_t)parts[phase].n;
+        }
+    }
     if (train) {
         CVY_TRY_OUT(CVY_ALLOC(bucket_stage, (size_t)train->n_buckets));
         cvy_bucket_stages(train, bucket_stage);
@@ -298,6 +308,7 @@ static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *tr
     CVY_TRY_OUT(find_sends(evaluation, &input));
     CVY_TRY_OUT(plan->strategy->schedule(&input, worker->program));
 out:
+    cvy_parts_free(parts);
     free(bucket_stage);
     return status;
 }

@@ -23,6 +23,8 @@ static cvy_status segment_name(struct cvy_program *program, const struct cvy_seg
         return cvy_pool_printf(pool, out, s->is_training ? "R" : "RE");
     if (s->phase == CVY_PHASE_BACKWARD)
         return cvy_pool_printf(pool, out, "B%d.%d/%" PRId64, s->stage, s->part, s->shard_size);
+    if (s->part > 0)
+        return cvy_pool_printf(pool, out, "F%d.%d/%" PRId64, s->stage, s->part, s->shard_size);
     return cvy_pool_printf(pool, out, "%c%d/%" PRId64, s->is_training ? 'F' : 'E', s->stage, s->shard_size);
 }
 
@@ -87,6 +89,8 @@ static cvy_status place_of(struct cvy_cutter *c, cvy_value v, struct cvy_place *
             return CVY_OK;
         }
     }
+    if (cvy_rows_place(c->g, v, out))
+        return CVY_OK;
     if (c->slot.offset[v] != SIZE_MAX) /* else nobody reads it */
         *out = (struct cvy_place){CVY_SPACE_SLOT, c->slot.offset[v], c->slot.n_bytes[v]};
     return CVY_OK;

@@ -115,12 +115,14 @@ static cvy_status search_forward(struct search *s, struct cvy_work *work) {
     const struct cvy_program *p = s->w->program;
     for (size_t k = 0; k < p->train.n; k++) {
         struct cvy_instr *i = &p->train.data[k];
-        if (i->shard < 0 || i->phase != CVY_PHASE_FORWARD)
+        bool is_exchange = i->kind == CVY_I_EXCHANGE;
+        if ((i->shard < 0 && !is_exchange) || i->phase != CVY_PHASE_FORWARD)
             continue;
         s->shard = i->shard;
         s->slot = i->slot;
-        s->segment = cvy_program_segment(p, CVY_PHASE_FORWARD, true, 0,
-                                         cvy_shard_size(work->n, p->n_shards, i->shard));
+        s->segment = is_exchange ? NULL
+                                 : cvy_program_segment(p, CVY_PHASE_FORWARD, true, i->part < 0 ? 0 : i->part,
+                                                       cvy_shard_size(work->n, p->n_shards, i->shard));
         if (i->kind == CVY_I_RUN && s->segment) {
             CVY_TRY(run_and_look(s));
         } else if (i->kind != CVY_I_RUN) {

@@ -16,12 +16,15 @@ int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s) {
 /* ---- addresses ------------------------------------------------------------------------------------- */
 
 void *cvy_place_address(const struct cvy_worker *w, struct cvy_place place, int32_t slot, int32_t sum) {
-    char *base = w->memory[place.space];
+    char *base = w->memory[place.space == CVY_SPACE_ROW ? CVY_SPACE_ROWS : place.space];
     if (place.space == CVY_SPACE_NONE)
         return NULL;
-    assert((place.space != CVY_SPACE_SLOT || slot >= 0) && (place.space != CVY_SPACE_SUM || sum >= 0));
+    assert(((place.space != CVY_SPACE_SLOT && place.space != CVY_SPACE_ROW) || slot >= 0) &&
+           (place.space != CVY_SPACE_SUM || sum >= 0));
     if (place.space == CVY_SPACE_SLOT)
         base += (size_t)slot * w->program->slot_bytes;
+    if (place.space == CVY_SPACE_ROW) /* there, every shard has the slot of its own */
+        base += (size_t)(w->program->first_shard + slot) * place.n_bytes;
     if (place.space == CVY_SPACE_SUM)
         base += (size_t)sum * w->program->sum_bytes;
     return base + place.offset;
@@ -126,10 +129,11 @@ static cvy_status do_zero(const struct cvy_step *s, int32_t bucket) {
                             s->w->program->buckets.data[bucket].n_floats * sizeof(float));
 }
 
-/* An empty shard takes part with zeros: bucket b's, in place of the part that would have made it. */
+/* An empty shard takes part with zeros: the bucket's, in place of the part that would have made it. */
 static cvy_status do_run(const struct cvy_step *s) {
     if (cvy_step_images(s) == 0)
-        return s->i->phase == CVY_PHASE_BACKWARD ? do_zero(s, s->i->part) : CVY_OK;
+        return s->i->phase == CVY_PHASE_FORWARD ? CVY_OK
+                                                : do_zero(s, s->i->bucket < 0 ? s->i->part : s->i->bucket);
     return run_segment(s, cvy_program_segment(s->w->program, s->i->phase, s->work->is_training, s->i->part,
                                               cvy_step_images(s)));
 }
@@ -213,6 +217,12 @@ static cvy_status do_broadcast(const struct cvy_step *s) {
     return cvy_talk_broadcast(s);
 }
 
+/* Devices add their rows, having zeros in place of the others': so the sum is all rows, unchanged. */
+static cvy_status do_exchange(const struct cvy_step *s) {
+    CVY_TRY(cvy_rows_clear(s));
+    return s->w->replicas ? cvy_talk_exchange(s) : CVY_OK;
+}
+
 static cvy_status do_refresh(const struct cvy_step *s) {
     bool is_training = s->i->part == 0;
     if (!is_training && !s->w->is_evaluation_stale)
@@ -239,6 +249,7 @@ static const action actions[CVY_N_INSTR] = {
     [CVY_I_BROADCAST] = do_broadcast,
     [CVY_I_REFRESH] = do_refresh,
     [CVY_I_ACCUMULATE] = do_accumulate,
+    [CVY_I_EXCHANGE] = do_exchange,
 };
 
 /* ---- devices with streams ---------------------------------------------------------------------------- */
@@ -246,6 +257,11 @@ static const action actions[CVY_N_INSTR] = {
 static cvy_status enqueue_broadcast(const struct cvy_step *s) {
     s->w->is_evaluation_stale = true;
     return cvy_talk_enqueue(s);
+}
+
+static cvy_status enqueue_exchange(const struct cvy_step *s) {
+    CVY_TRY(cvy_rows_clear(s));
+    return s->w->replicas ? cvy_talk_enqueue(s) : CVY_OK;
 }
 
 /* The event says when the reduction is complete. */
@@ -256,8 +272,9 @@ static cvy_status enqueue_nothing(const struct cvy_step *s) {
 
 /* In place of the actions above, where these would talk at once. */
 static const action enqueueing[CVY_N_INSTR] = {
-    [CVY_I_SEND] = cvy_talk_enqueue,       [CVY_I_RECV] = cvy_talk_enqueue, [CVY_I_REDUCE] = cvy_talk_enqueue,
-    [CVY_I_BROADCAST] = enqueue_broadcast, [CVY_I_WAIT] = enqueue_nothing,
+    [CVY_I_SEND] = cvy_talk_enqueue,   [CVY_I_RECV] = cvy_talk_enqueue,
+    [CVY_I_REDUCE] = cvy_talk_enqueue, [CVY_I_BROADCAST] = enqueue_broadcast,
+    [CVY_I_WAIT] = enqueue_nothing,    [CVY_I_EXCHANGE] = enqueue_exchange,
 };
 
 static cvy_status enqueue(const struct cvy_step *s) {

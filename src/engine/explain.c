@@ -157,6 +157,8 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
     if (p->total_bytes)
         print_space(out, "gradients of an update's earlier batches", p->total_bytes, -1);
     print_space(out, "activations of one shard, shards in flight", p->slot_bytes, p->n_slots);
+    if (p->rows_bytes)
+        print_space(out, "rows that shards exchange for batch-norm", p->rows_bytes, -1);
     print_space(out, "workspace of the kernels", p->scratch_bytes, -1);
     print_space(out, "a value on its way to or from the host", plan->team.workers[0].store.staging_bytes, -1);
     if (plan->mesh.pipe > 1)

@@ -91,6 +91,13 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
                         "processes: take --strategy ddp, or give one process all devices",
                         plan->strategy->name, cvy_world_size(o->world));
     CVY_TRY(choose_schedule(plan));
+    if (o->sync_bn && !plan->strategy->is_in_layers)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "strategy %s cannot normalise over all shards (--sync-bn): they pass through its stages one "
+            "after "
+            "another, and each would wait for the last; take --strategy %s, or leave --sync-bn out",
+            plan->strategy->name, plan->n_devices > 1 ? "ddp" : "single");
     CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
     if (plan->mesh.pipe > CVY_MAX_STAGES)
         return CVY_FAIL(CVY_ERR_USAGE, "%d stages: at most %d", plan->mesh.pipe, CVY_MAX_STAGES);
@@ -125,7 +132,7 @@ static cvy_status find_optimizer(const char *name, const struct cvy_op **out) {
 
 static cvy_status make_training_graph(struct cvy_plan *plan) {
     static const char *const wanted[] = {"loss", "hits"};
-    struct cvy_graph *mode = NULL, *copy = NULL;
+    struct cvy_graph *mode = NULL, *copy = NULL, *synced = NULL;
     struct cvy_update_options update = {.first_bucket_bytes =
                                             (size_t)(plan->options.first_bucket_mb * 1048576),
                                         .bucket_bytes = (size_t)(plan->options.bucket_mb * 1048576)};
@@ -139,6 +146,11 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     cvy_status status;
     CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
     CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));
+    if (plan->options.sync_bn) {
+        CVY_TRY_OUT(cvy_pass_sync_bn(plan->fused, plan->options.shards, &synced));
+        cvy_graph_free(plan->fused);
+        plan->fused = synced;
+    }
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
     CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));

@@ -62,6 +62,7 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     out->accumulate = options.accumulate ? options.accumulate : 1;
     out->seed = options.seed;
     out->shuffle = options.shuffle;
+    out->sync_bn = task->options.plan.sync_bn;
     out->n_images = task->train->n;
     snprintf(out->optimizer, sizeof out->optimizer, "%s", task->options.plan.optimizer);
     int n = snprintf(out->data, sizeof out->data, "%s", task->options.data);
@@ -108,6 +109,8 @@ static cvy_status compare(const struct cvy_resume *resume, const struct cvy_trai
                           "the checkpoint %s stands in the middle of an epoch, which cannot go on with %s",
                           resume->folder, list.data);
     } else {
+        add_text(&list, "batch-norm", was->sync_bn ? "--sync-bn" : "--no-sync-bn",
+                 now->sync_bn ? "--sync-bn" : "--no-sync-bn");
         add_text(&list, "--data", was->data, now->data);
         add_text(&list, "images", was->preparation, now->preparation);
         if (list.n)

@@ -52,6 +52,7 @@ static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out, "strategy %s, mesh data=%d,pipe=%d, schedule %s\n", plan->strategy->name,
                     plan->mesh.data, plan->mesh.pipe, o->schedule);
     cvy_text_printf(out, "%lld shards\n", (long long)o->shards);
+    cvy_text_printf(out, "batch-norm over %s\n", o->sync_bn ? "all shards" : "a shard");
     cvy_text_printf(out, "%d threads per device\n", o->threads_per_device);
     cvy_text_printf(out, "convolution algorithms %s\n", o->conv_algo);
     cvy_text_printf(out, "buckets of %g MB, the first of %g MB\n", o->bucket_mb, o->first_bucket_mb);

@@ -16,6 +16,13 @@ int64_t cvy_step_images(const struct cvy_step *s);
 /* A bucket of one of the worker's sums, on its device. */
 float *cvy_step_bucket(const struct cvy_worker *w, int32_t bucket, int32_t sum);
 
+/* ---- rows.c: what shards exchange ---------------------------------------------------------------------- */
+
+/* The rows of all shards that the instruction's part ends with: where they are, and their bytes. */
+cvy_status cvy_rows_find(const struct cvy_step *s, char **at, size_t *n_bytes);
+/* Zeros the rows that are not this device's to write, and those of empty shards. */
+cvy_status cvy_rows_clear(const struct cvy_step *s);
+
 /* ---- talk.c: instructions that talk with other devices ------------------------------------------------- */
 
 cvy_status cvy_talk_send(const struct cvy_step *s);
@@ -23,6 +30,7 @@ cvy_status cvy_talk_recv(const struct cvy_step *s);
 cvy_status cvy_talk_reduce(const struct cvy_step *s); /* posts this device's part */
 cvy_status cvy_talk_wait(const struct cvy_step *s);   /* completes it */
 cvy_status cvy_talk_broadcast(const struct cvy_step *s);
+cvy_status cvy_talk_exchange(const struct cvy_step *s); /* adds the rows of all replicas */
 /* The last stage's loss, to all; at once, by the host. */
 cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss);
 

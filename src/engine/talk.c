@@ -143,6 +143,25 @@ cvy_status cvy_talk_wait(const struct cvy_step *s) {
     return end_call(s, s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket));
 }
 
+/* In a slot of its own, behind the buckets'. */
+cvy_status cvy_talk_exchange(const struct cvy_step *s) {
+    const struct cvy_transport *transport = s->w->team->transport;
+    int slot = (int)s->w->program->buckets.n;
+    struct cvy_reduction *r = &s->w->reductions[slot];
+    char *rows;
+    size_t n_bytes;
+    CVY_TRY(cvy_rows_find(s, &rows, &n_bytes));
+    float *mine = (float *)rows;
+    r->n = n_bytes / sizeof(float);
+    r->mine = &mine;
+    r->result = mine;
+    begin_call(s);
+    cvy_status status = transport->reduce_start(s->w->replicas, slot, r);
+    if (status == CVY_OK)
+        status = transport->reduce_wait(s->w->replicas, slot);
+    return end_call(s, status);
+}
+
 /* `part` 0: all that is stored; 1: parameters and buffers, which lie before the optimiser's states. */
 static size_t broadcast_bytes(const struct cvy_step *s) {
     return s->i->part == 0 ? s->w->store.persist_bytes : s->w->store.weight_bytes;
@@ -173,6 +192,11 @@ static int find_accesses(const struct cvy_step *s) {
     if (s->i->kind == CVY_I_BROADCAST) {
         w->accesses[n++] = (struct cvy_access){w->memory[CVY_SPACE_PERSIST], broadcast_bytes(s),
                                                w->program->replica > 0, "parameters"};
+    } else if (s->i->kind == CVY_I_EXCHANGE) {
+        char *rows;
+        size_t n_bytes;
+        if (cvy_rows_find(s, &rows, &n_bytes) == CVY_OK) /* else the call fails */
+            w->accesses[n++] = (struct cvy_access){rows, n_bytes, true, "rows"};
     } else if (s->i->kind == CVY_I_REDUCE) {
         const struct cvy_reduction *r = describe_reduction(s, &n);
         for (int k = 0; k < n; k++)
@@ -198,6 +222,8 @@ static cvy_status run_later(void *argument) {
         return cvy_talk_recv(s);
     case CVY_I_BROADCAST:
         return cvy_talk_broadcast(s);
+    case CVY_I_EXCHANGE:
+        return cvy_talk_exchange(s);
     default:
         CVY_TRY(cvy_talk_reduce(s));
         return cvy_talk_wait(s);

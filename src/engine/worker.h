@@ -40,7 +40,8 @@ struct cvy_worker {
     double touch_s; /* spent on the first touch of pages */
     struct cvy_timeline timeline;
     void **in, **out;                 /* operand addresses of the running operator */
-    struct cvy_reduction *reductions; /* per bucket */
+    struct cvy_reduction *reductions; /* per bucket, and of rows */
+    struct cvy_partial *row_partials; /* one of each replica */
     float **mine;                     /* partials of this device, per bucket */
     struct cvy_piece *pieces;         /* of the running message */
     struct cvy_access *accesses;      /* of what is being enqueued that talks; devices with streams alone */

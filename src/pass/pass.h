@@ -1,5 +1,5 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
-     built graph -> mode -> fuse -> stage -> autodiff -> update -> choose -> (strategy) -> memory
+     built graph -> mode -> fuse -> (sync_bn) -> stage -> autodiff -> update -> choose -> (strategy) -> memory
    All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
@@ -14,6 +14,10 @@ cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char
 
 /* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
+
+/* sync_bn: every training batch_norm takes its statistics over all shards: the node becomes several, with an exchange of
+   rows among them. After fuse, before autodiff. */
+cvy_status cvy_pass_sync_bn(const struct cvy_graph *g, int64_t n_shards, struct cvy_graph **out);
 
 /* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by what a layer's
    forward and backward nodes cost; under a limit of memory among the cuts whose stages are estimated to fit, or when

@@ -44,17 +44,24 @@ size_t cvy_program_bytes(const struct cvy_program *program) {
     return program->persist_bytes + program->packed_bytes +
            larger(program->n_sums, program->n_sums_split) * program->sum_bytes +
            larger(program->n_slots, program->n_slots_split) * program->slot_bytes + program->scratch_bytes +
-           program->total_bytes;
+           program->total_bytes + program->rows_bytes;
 }
 
 const char *cvy_instr_name(enum cvy_instr_kind kind) {
     static const char *const names[CVY_N_INSTR] = {
-        [CVY_I_LOAD] = "load",       [CVY_I_RUN] = "run",
-        [CVY_I_ADD] = "add",         [CVY_I_SEND] = "send",
-        [CVY_I_RECV] = "recv",       [CVY_I_REDUCE] = "reduce",
-        [CVY_I_WAIT] = "wait",       [CVY_I_ACCUMULATE] = "accumulate",
-        [CVY_I_CHECK] = "check",     [CVY_I_UPDATE] = "update",
-        [CVY_I_RESULT] = "result",   [CVY_I_BROADCAST] = "broadcast",
+        [CVY_I_LOAD] = "load",
+        [CVY_I_RUN] = "run",
+        [CVY_I_EXCHANGE] = "exchange",
+        [CVY_I_ADD] = "add",
+        [CVY_I_SEND] = "send",
+        [CVY_I_RECV] = "recv",
+        [CVY_I_REDUCE] = "reduce",
+        [CVY_I_WAIT] = "wait",
+        [CVY_I_ACCUMULATE] = "accumulate",
+        [CVY_I_CHECK] = "check",
+        [CVY_I_UPDATE] = "update",
+        [CVY_I_RESULT] = "result",
+        [CVY_I_BROADCAST] = "broadcast",
         [CVY_I_REFRESH] = "refresh",
     };
     return names[kind];

@@ -16,6 +16,8 @@ enum cvy_space {
     CVY_SPACE_SUM, /* gradient buckets: sum k lies at sum_bytes * k; sum 0 is where the reduced result ends */
     CVY_SPACE_TOTAL,   /* the results of an update's earlier batches, added up; laid out as one sum */
     CVY_SPACE_SLOT,    /* activations of one shard in flight: slot k lies at slot_bytes * k */
+    CVY_SPACE_ROWS,    /* what shards exchange within a pass: the rows of all, one behind the other */
+    CVY_SPACE_ROW,     /* the same memory: the running shard's row, at n_bytes * shard behind the offset */
     CVY_SPACE_SCRATCH, /* workspace of the running kernel */
     CVY_N_SPACES,
 };
@@ -58,8 +60,10 @@ struct cvy_segment {
         *name; /* "F0/32", "B0.2/32", "E0/32", "U1", "R" (refresh for training), "RE" (for evaluation) */
     enum cvy_phase phase;
     bool is_training;
-    int32_t stage, part; /* part: of a backward cut at bucket borders; for updates the bucket */
-    int64_t shard_size;  /* images; 0 for updates, which do not depend on it */
+    int32_t stage,
+        part; /* part: of a pass cut where rows are exchanged, of a backward one also at bucket borders; for
+                            updates the bucket */
+    int64_t shard_size; /* images; 0 for updates, which do not depend on it */
     int64_t rule_batch;
     CVY_VEC(struct cvy_operand) operands;
     CVY_VEC(struct cvy_prog_op) ops;
@@ -67,11 +71,13 @@ struct cvy_segment {
 };
 
 enum cvy_instr_kind {
-    CVY_I_LOAD,   /* images and labels of `shard` into `slot` */
-    CVY_I_RUN,    /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum` */
-    CVY_I_ADD,    /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
-    CVY_I_SEND,   /* `phase`'s values of `shard` that stage `part` reads, to that stage */
-    CVY_I_RECV,   /* the same, from stage `part` */
+    CVY_I_LOAD, /* images and labels of `shard` into `slot` */
+    CVY_I_RUN, /* segment (phase, stage, part) for `shard` in `slot`, gradients into `sum`; `bucket`: the one that a
+                  backward pass works on, -1: part's number */
+    CVY_I_EXCHANGE, /* every device gets the rows of all shards that (phase, stage, part) ends with. Collective */
+    CVY_I_ADD,      /* bucket of sum `sum` += bucket of sum `from` (the tree's order: lower shard first) */
+    CVY_I_SEND,     /* `phase`'s values of `shard` that stage `part` reads, to that stage */
+    CVY_I_RECV,     /* the same, from stage `part` */
     CVY_I_REDUCE, /* start the all-reduce of `bucket` into `sum`; -1: this device needs no result. Collective */
     CVY_I_WAIT, /* wait for it. Collective. Of asynchronous devices the event says when; it does nothing itself */
     CVY_I_ACCUMULATE, /* `bucket` of sum 0 and the update's total: unless this batch is the update's last, it joins the
@@ -123,8 +129,9 @@ struct cvy_program {
     CVY_VEC(struct cvy_bucket) buckets;
     CVY_VEC(struct cvy_partial) partials; /* of all devices, the same on each */
     size_t persist_bytes, packed_bytes, sum_bytes, slot_bytes, scratch_bytes;
-    size_t total_bytes;                  /* sum_bytes when several batches can make an update, else 0 */
-    int32_t n_sums, n_slots;             /* partial sums and shards in flight: the strategy's own step */
+    size_t rows_bytes;       /* of what shards exchange; 0: nothing. Then shard s is in slot s - first */
+    size_t total_bytes;      /* sum_bytes when several batches can make an update, else 0 */
+    int32_t n_sums, n_slots; /* partial sums and shards in flight: the strategy's own step */
     int32_t n_sums_split, n_slots_split; /* the same for split calls */
     struct cvy_pool pool;
 };

@@ -64,7 +64,12 @@ static cvy_status parse_memory(struct reader *r) {
     CVY_TRY(parse_bytes(&r->scan, "slot", &p->slot_bytes));
     CVY_TRY(parse_copies(&r->scan, &p->n_slots, &p->n_slots_split));
     CVY_TRY(parse_bytes(&r->scan, "scratch", &p->scratch_bytes));
-    return cvy_scan_accept(&r->scan, ",") ? parse_bytes(&r->scan, "total", &p->total_bytes) : CVY_OK;
+    while (cvy_scan_accept(&r->scan, ",")) {
+        bool is_total = strcmp(cvy_scan_peek(&r->scan), "total") == 0;
+        CVY_TRY(
+            parse_bytes(&r->scan, is_total ? "total" : "rows", is_total ? &p->total_bytes : &p->rows_bytes));
+    }
+    return CVY_OK;
 }
 
 static cvy_status parse_bucket(struct reader *r) {

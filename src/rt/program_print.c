@@ -6,9 +6,9 @@
 #include <string.h>
 
 const char *const cvy_space_names[CVY_N_SPACES] = {
-    [CVY_SPACE_NONE] = "nowhere",    [CVY_SPACE_PERSIST] = "persist", [CVY_SPACE_PACKED] = "packed",
-    [CVY_SPACE_SUM] = "sum",         [CVY_SPACE_TOTAL] = "total",     [CVY_SPACE_SLOT] = "slot",
-    [CVY_SPACE_SCRATCH] = "scratch",
+    [CVY_SPACE_NONE] = "nowhere", [CVY_SPACE_PERSIST] = "persist", [CVY_SPACE_PACKED] = "packed",
+    [CVY_SPACE_SUM] = "sum",      [CVY_SPACE_TOTAL] = "total",     [CVY_SPACE_SLOT] = "slot",
+    [CVY_SPACE_ROWS] = "rows",    [CVY_SPACE_ROW] = "row",         [CVY_SPACE_SCRATCH] = "scratch",
 };
 const struct cvy_field cvy_schedule_fields[CVY_N_SCHEDULES] = {
     {"train", offsetof(struct cvy_program, train)},
@@ -29,6 +29,8 @@ static void print_head(const struct cvy_program *p, struct cvy_text *out) {
         p->n_slots, p->n_slots_split, p->scratch_bytes);
     if (p->total_bytes)
         cvy_text_printf(out, ", total %zu", p->total_bytes);
+    if (p->rows_bytes)
+        cvy_text_printf(out, ", rows %zu", p->rows_bytes);
     cvy_text_printf(out, "\n");
     for (size_t i = 0; i < p->buckets.n; i++)
         cvy_text_printf(out, "bucket offset %zu floats %zu\n", p->buckets.data[i].offset,

@@ -10,7 +10,8 @@
 
 static const char golden[] =
     "program device 1 of 2, stage 0 of 1 of replica 1, 2 shards from 2 of 4\n"
-    "memory persist 192, packed 64, sum 128 x 1 (split 2), slot 192 x 2 (split 3), scratch 0, total 128\n"
+    "memory persist 192, packed 64, sum 128 x 1 (split 2), slot 192 x 2 (split 3), scratch 0, total 128, "
+    "rows 256\n"
     "bucket offset 0 floats 16\n"
     "bucket offset 64 floats 16\n"
     "partial device 0 first 0 level 1 sum 0\n"
@@ -119,7 +120,7 @@ static void test_tables(void **state) {
     assert_int_equal(p->update.n, 1);
     assert_int_equal(p->start.n, 1);
     assert_int_equal(p->forward.n + p->backward.n + p->evaluate.n, 0);
-    assert_int_equal(cvy_program_bytes(p), 192 + 64 + 2 * 128 + 3 * 192 + 128);
+    assert_int_equal(cvy_program_bytes(p), 192 + 64 + 2 * 128 + 3 * 192 + 128 + 256);
     cvy_program_free(p);
 }
 
@@ -178,6 +179,10 @@ static void test_instructions(void **state) {
         {"  run R2147483647.1\n", {CVY_I_RUN, CVY_PHASE_REFRESH, INT32_MAX, 1, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  send B1.0 shard 3 slot 0 stream 1\n",
          {CVY_I_SEND, CVY_PHASE_BACKWARD, 1, 0, 3, 0, -1, -1, -1, 1, 0, -1}},
+        {"  run B0.5 shard 1 slot 1 sum 1 bucket 2\n",
+         {CVY_I_RUN, CVY_PHASE_BACKWARD, 0, 5, 1, 1, 1, -1, 2, 0, 0, -1}},
+        {"  exchange F0.3 stream 1\n",
+         {CVY_I_EXCHANGE, CVY_PHASE_FORWARD, 0, 3, -1, -1, -1, -1, -1, 1, 0, -1}},
         {"  add sum 0 from 1 bucket 2\n", {CVY_I_ADD, 0, -1, -1, -1, -1, 0, 1, 2, 0, 0, -1}},
         {"  reduce bucket 2 record e0 stream 1\n", {CVY_I_REDUCE, 0, -1, -1, -1, -1, -1, -1, 2, 1, 0, 0}},
         {"  wait bucket 2 wait e0\n", {CVY_I_WAIT, 0, -1, -1, -1, -1, -1, -1, 2, 0, 1, -1}},

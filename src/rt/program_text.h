@@ -1,7 +1,7 @@
 /* The text form of a program: the words and tables that its printer and its parser share.
 
      program device 0 of 2, 2 shards from 0 of 4
-     memory persist 4096, packed 0, sum 1024 x 1 (split 2), slot 8192 x 1 (split 2), scratch 640, total 1024
+     memory persist 4096, packed 0, sum 1024 x 1 (split 2), slot 8192 x 1 (split 2), scratch 640, total 1024, rows 512
      bucket offset 0 floats 150
      partial device 0 first 0 level 1 sum 0
      segment F0/8 forward train stage 0 part 0 shard 8 rule 8
@@ -17,7 +17,7 @@
    One line per operand, operator and instruction. Operators name their operands; a phase stands behind ";" only
    where it is not the segment's. A run names letter (F, B, U, R: the phase), stage and part of its segment, the part
    left out for F0.0; the shard's size finds the one among those of that name. Other fields at -1 are left out, and
-   a total of 0 bytes.
+   a total and rows of 0 bytes.
    Blanks at the start of a line mean nothing. */
 #ifndef CVY_RT_PROGRAM_TEXT_H
 #define CVY_RT_PROGRAM_TEXT_H

@@ -16,6 +16,9 @@ static size_t space_bytes(const struct cvy_program *p, enum cvy_space space) {
         return p->sum_bytes;
     case CVY_SPACE_SLOT:
         return p->slot_bytes;
+    case CVY_SPACE_ROWS:
+    case CVY_SPACE_ROW:
+        return p->rows_bytes;
     case CVY_SPACE_SCRATCH:
         return p->scratch_bytes;
     default:
@@ -31,7 +34,8 @@ static cvy_status verify_operand(const struct cvy_program *p, const struct cvy_s
         return operand->spec.is_absent ? CVY_OK
                                        : BROKEN("%s of %s is used but lies nowhere", operand->name, s->name);
     size_t n_bytes = space_bytes(p, place->space);
-    if (place->offset > n_bytes || place->n_bytes > n_bytes - place->offset)
+    size_t n_copies = place->space == CVY_SPACE_ROW ? (size_t)p->n_shards : 1;
+    if (place->offset > n_bytes || place->n_bytes > (n_bytes - place->offset) / n_copies)
         return BROKEN("%s of %s ends behind its space of %zu bytes", operand->name, s->name, n_bytes);
     if (place->offset % CVY_ALIGN != 0)
         return BROKEN("%s of %s is not aligned to %d bytes", operand->name, s->name, CVY_ALIGN);
@@ -119,6 +123,9 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     if (i->sum >= n_sums || i->from >= n_sums)
         return BROKEN("%s in schedule %s takes sum %d of %d", name, schedule,
                       i->sum >= n_sums ? i->sum : i->from, n_sums);
+    if (p->rows_bytes && i->kind == CVY_I_RUN && i->slot >= p->n_local_shards)
+        return BROKEN("%s in schedule %s takes slot %d, where no row of %d shards belongs", name, schedule,
+                      i->slot, p->n_local_shards);
     if (i->bucket >= (int32_t)p->buckets.n)
         return BROKEN("%s in schedule %s takes bucket %d of %zu", name, schedule, i->bucket, p->buckets.n);
     if (i->shard >= 0 && (i->shard < p->first_shard || i->shard >= p->first_shard + p->n_local_shards))
@@ -129,7 +136,8 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     bool is_message = i->kind == CVY_I_SEND || i->kind == CVY_I_RECV;
     bool needs_shard = i->kind == CVY_I_LOAD || i->kind == CVY_I_RUN || i->kind == CVY_I_RESULT || is_message;
     if ((needs_bucket && i->bucket < 0) || (needs_shard && (i->shard < 0 || i->slot < 0)) ||
-        ((i->kind == CVY_I_RUN || is_message) && (i->stage < 0 || i->part < 0)) ||
+        ((i->kind == CVY_I_RUN || i->kind == CVY_I_EXCHANGE || is_message) &&
+         (i->stage < 0 || i->part < 0)) ||
         (i->kind == CVY_I_ADD && i->sum < 0) || (i->kind == CVY_I_ADD && i->from < 0))
         return BROKEN("%s in schedule %s does not say on what", name, schedule);
     if (i->stream < 0 || i->stream >= CVY_N_STREAMS)
@@ -137,7 +145,7 @@ static cvy_status verify_instr(const struct cvy_program *p, const char *schedule
     if (i->kind == CVY_I_ACCUMULATE && p->total_bytes < p->sum_bytes)
         return BROKEN("%s in schedule %s: the total has %zu bytes, fewer than a sum's %zu", name, schedule,
                       p->total_bytes, p->sum_bytes);
-    if (i->kind == CVY_I_RUN && !has_segment(p, i))
+    if ((i->kind == CVY_I_RUN || i->kind == CVY_I_EXCHANGE) && !has_segment(p, i))
         return BROKEN("%s in schedule %s: no segment of phase %d, stage %d, part %d", name, schedule,
                       (int)i->phase, i->stage, i->part);
     return CVY_OK;

@@ -15,6 +15,7 @@ static cvy_status schedule(const struct cvy_strategy_input *input, struct cvy_pr
 const struct cvy_strategy cvy_strategy_ddp = {
     .name = "ddp",
     .help = "a replica on each device; gradients are all-reduced during the backward pass",
+    .is_in_layers = true,
     .mesh = mesh,
     .check = cvy_check_shards,
     .schedule = schedule,

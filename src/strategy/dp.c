@@ -18,6 +18,7 @@ const struct cvy_strategy cvy_strategy_dp = {
     .name = "dp",
     .is_one_process = true,
     .help = "as DataParallel: the first device keeps the parameters, the others get them each step",
+    .is_in_layers = true,
     .mesh = mesh,
     .check = cvy_check_shards,
     .schedule = schedule,

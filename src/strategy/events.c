@@ -21,6 +21,7 @@ enum {
     PERSIST,
     PACKED,
     TOTAL,
+    ROWS,
     N_SINGLE
 };                  /* resources that there is one of; behind them slots, then buckets of sums */
 enum { NEVER = 0 }; /* positions count from 1 */
@@ -33,6 +34,7 @@ struct sweep {
     const struct cvy_program *p;
     cvy_schedule *schedule;
     int32_t n, n_slots, n_sums, n_buckets, first_bucket;
+    bool has_rows; /* runs read and write rows */
     struct resource *resources;
     int32_t n_resources;
     int32_t *awaits;     /* per position: the one that it waits for, or NEVER */
@@ -77,17 +79,26 @@ static void touch_bucket(struct sweep *s, int32_t sum, int32_t bucket, bool is_w
 static void fill_slot(struct sweep *s, const struct cvy_instr *i) { touch_slot(s, i->slot, true); }
 static void send_slot(struct sweep *s, const struct cvy_instr *i) { touch_slot(s, i->slot, false); }
 
-/* Part b of a backward pass completes bucket b, and may already write into later ones. */
+/* A part of a backward pass writes into the bucket that it works on, and may already write into later ones. */
 static int32_t first_written(const struct cvy_instr *i) {
-    return i->phase == CVY_PHASE_BACKWARD ? i->part : 0;
+    if (i->phase != CVY_PHASE_BACKWARD)
+        return 0;
+    return i->bucket >= 0 ? i->bucket : i->part;
 }
 
 static void touch_run(struct sweep *s, const struct cvy_instr *i) {
     touch_slot(s, i->slot, true);
     touch(s, PERSIST, false);
     touch(s, PACKED, false);
+    if (s->has_rows)
+        touch(s, ROWS, true);
     for (int32_t b = first_written(i); i->sum >= 0 && b < s->n_buckets; b++)
         touch_bucket(s, i->sum, b, true);
+}
+
+static void touch_exchange(struct sweep *s, const struct cvy_instr *i) {
+    (void)i;
+    touch(s, ROWS, true);
 }
 
 static void touch_add(struct sweep *s, const struct cvy_instr *i) {
@@ -157,12 +168,19 @@ static void touch_refresh(struct sweep *s, const struct cvy_instr *i) {
 }
 
 static void (*const touchers[CVY_N_INSTR])(struct sweep *, const struct cvy_instr *) = {
-    [CVY_I_LOAD] = fill_slot,        [CVY_I_RUN] = touch_run,
-    [CVY_I_ADD] = touch_add,         [CVY_I_SEND] = send_slot,
-    [CVY_I_RECV] = fill_slot,        [CVY_I_REDUCE] = touch_reduce,
-    [CVY_I_WAIT] = touch_wait,       [CVY_I_ACCUMULATE] = touch_accumulate,
-    [CVY_I_CHECK] = touch_check,     [CVY_I_UPDATE] = touch_update,
-    [CVY_I_RESULT] = touch_result,   [CVY_I_BROADCAST] = touch_broadcast,
+    [CVY_I_LOAD] = fill_slot,
+    [CVY_I_RUN] = touch_run,
+    [CVY_I_EXCHANGE] = touch_exchange,
+    [CVY_I_ADD] = touch_add,
+    [CVY_I_SEND] = send_slot,
+    [CVY_I_RECV] = fill_slot,
+    [CVY_I_REDUCE] = touch_reduce,
+    [CVY_I_WAIT] = touch_wait,
+    [CVY_I_ACCUMULATE] = touch_accumulate,
+    [CVY_I_CHECK] = touch_check,
+    [CVY_I_UPDATE] = touch_update,
+    [CVY_I_RESULT] = touch_result,
+    [CVY_I_BROADCAST] = touch_broadcast,
     [CVY_I_REFRESH] = touch_refresh,
 };
 
@@ -251,7 +269,9 @@ static void measure(struct sweep *s) {
     s->n = (int32_t)s->schedule->n;
     for (int32_t k = 0; k < s->n; k++) {
         const struct cvy_instr *i = &s->schedule->data[k];
-        int32_t bucket = i->kind == CVY_I_RUN && i->phase == CVY_PHASE_BACKWARD ? i->part : i->bucket;
+        bool is_part = i->kind == CVY_I_RUN && i->phase == CVY_PHASE_BACKWARD && i->bucket < 0;
+        int32_t bucket = is_part ? i->part : i->bucket;
+        s->has_rows |= i->kind == CVY_I_EXCHANGE;
         s->n_slots = larger(s->n_slots, i->slot + 1);
         s->n_sums = larger(s->n_sums, larger(i->sum, i->from) + 1);
         s->n_buckets = larger(s->n_buckets, bucket + 1);

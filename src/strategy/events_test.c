@@ -11,7 +11,8 @@ enum { MAX_INSTRS = 2048 };
 static int bucket_access(const struct cvy_instr *i, int32_t k, int32_t b, int32_t first_bucket) {
     switch ((int)i->kind) {
     case CVY_I_RUN: {
-        bool is_before = i->phase == CVY_PHASE_BACKWARD && b < i->part; /* complete already */
+        int32_t first = i->bucket >= 0 ? i->bucket : i->part;
+        bool is_before = i->phase == CVY_PHASE_BACKWARD && b < first; /* complete already */
         return i->sum == k && !is_before ? 2 : 0;
     }
     case CVY_I_ADD:
@@ -40,15 +41,30 @@ static int persist_access(const struct cvy_instr *i, int32_t replica) {
     return i->kind == CVY_I_UPDATE || (is_broadcast && replica > 0) ? 2 : is_read || is_broadcast;
 }
 
+/* Rows: written by runs, where there are any, and by their exchange. */
+static int row_access(const struct cvy_instr *i, bool has_rows) {
+    return has_rows && (i->kind == CVY_I_RUN || i->kind == CVY_I_EXCHANGE) ? 2 : 0;
+}
+
+static bool has_exchange(const cvy_schedule *schedule) {
+    for (size_t k = 0; k < schedule->n; k++) {
+        if (schedule->data[k].kind == CVY_I_EXCHANGE)
+            return true;
+    }
+    return false;
+}
+
 /* Of two accesses, both are there and one writes. */
 static bool clash(int a, int b) { return a && b && a + b > 2; }
 
 static bool must_be_ordered(const struct cvy_program *p, const struct cvy_instr *a, const struct cvy_instr *b,
-                            int32_t n_buckets, int32_t first_bucket) {
+                            int32_t n_buckets, int32_t first_bucket, bool has_rows) {
     if (a->stream == b->stream)
         return false; /* it is */
     if (a->kind == CVY_I_RESULT || a->kind == CVY_I_CHECK)
         return false; /* the host has waited for it */
+    if (clash(row_access(a, has_rows), row_access(b, has_rows)))
+        return true;
     if (a->slot == b->slot && clash(slot_access(a), slot_access(b)))
         return true;
     if (clash(persist_access(a, p->replica), persist_access(b, p->replica)))
@@ -73,7 +89,8 @@ static void find_pairs(const struct cvy_program *p, const cvy_schedule *schedule
                        int32_t first_bucket, pairs *out) {
     for (int32_t b = 0; b < (int32_t)schedule->n; b++) {
         for (int32_t a = 0; a < b; a++) {
-            if (must_be_ordered(p, &schedule->data[a], &schedule->data[b], n_buckets, first_bucket))
+            if (must_be_ordered(p, &schedule->data[a], &schedule->data[b], n_buckets, first_bucket,
+                                has_exchange(schedule)))
                 assert_ok(cvy_vec_push(out, (struct pair){a, b}));
         }
     }
@@ -173,6 +190,9 @@ static void test_orders_what_must_be(void **state) {
         check_shards((struct schedule_case){.strategy = "pipeline", .n_devices = n});
         check_shards((struct schedule_case){.strategy = "pipeline", .n_devices = n, .schedule = "gpipe"});
     }
+    check_shards((struct schedule_case){.strategy = "single", .n_devices = 1, .is_in_layers = true});
+    check_shards((struct schedule_case){.strategy = "ddp", .n_devices = 3, .is_in_layers = true});
+    check_shards((struct schedule_case){.strategy = "dp", .n_devices = 2, .is_in_layers = true});
     check_shards((struct schedule_case){.strategy = "hybrid", .n_devices = 4, .mesh = "data=2,pipe=2"});
     check_shards((struct schedule_case){.strategy = "hybrid", .n_devices = 8, .mesh = "data=4,pipe=2"});
     check_shards((struct schedule_case){

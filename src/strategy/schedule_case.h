@@ -15,9 +15,12 @@ struct schedule_case {
     int32_t n_devices, n_shards;
     int32_t n_buckets_of_stage; /* 0: inference */
     bool has_skips, is_accumulating;
+    bool
+        is_in_layers; /* rows are exchanged: twice in the forward pass, in the backward one while each bucket is worked on */
     /* what came out */
     struct cvy_strategy_input input; /* the device's number is of no use here */
     int32_t bucket_stage[CASE_MAX_BUCKETS];
+    struct cvy_part parts[2][2 * CASE_MAX_BUCKETS + 3];
     struct cvy_program *program[CASE_MAX_DEVICES];
 };
 
@@ -39,11 +42,29 @@ static inline void schedule_case_describe(struct schedule_case *c) {
     c->input.bucket_stage = c->bucket_stage;
 }
 
+/* Every other bucket is complete where rows are exchanged, too. */
+static inline void schedule_case_cut(struct schedule_case *c) {
+    struct cvy_part *forward = c->parts[CVY_PHASE_FORWARD], *backward = c->parts[CVY_PHASE_BACKWARD];
+    int32_t n = 0;
+    for (int32_t p = 0; p < 3; p++)
+        forward[p] = (struct cvy_part){.bucket = -1, .is_exchange = p < 2};
+    for (int32_t b = 0; b < c->input.n_buckets; b++) {
+        backward[n++] = (struct cvy_part){.bucket = b, .is_exchange = true};
+        backward[n++] = (struct cvy_part){.bucket = b, .is_bucket_end = true, .is_exchange = b % 2 == 1};
+    }
+    c->input.parts[CVY_PHASE_FORWARD] = forward;
+    c->input.parts[CVY_PHASE_BACKWARD] = backward;
+    c->input.n_parts[CVY_PHASE_FORWARD] = 3;
+    c->input.n_parts[CVY_PHASE_BACKWARD] = n;
+}
+
 static inline void schedule_case_make(struct schedule_case *c) {
     const struct cvy_strategy *strategy = cvy_strategy_find(c->strategy);
     assert_non_null(strategy);
     assert_ok(strategy->mesh(c->n_devices, c->mesh, &c->input.mesh));
     schedule_case_describe(c);
+    if (c->is_in_layers && c->input.n_buckets)
+        schedule_case_cut(c);
     assert_ok(strategy->check(&c->input));
     for (int32_t d = 0; d < c->n_devices; d++) {
         c->input.device = d;

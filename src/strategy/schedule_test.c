@@ -90,6 +90,35 @@ static void test_dp(void **state) {
     schedule_case_free(&c);
 }
 
+/* Both shards run a part before any runs the next, and rows go round between them. */
+static void test_in_layers(void **state) {
+    (void)state;
+    struct schedule_case c = {
+        .strategy = "ddp", .n_devices = 2, .n_shards = 4, .n_buckets_of_stage = 1, .is_in_layers = true};
+    schedule_case_make(&c);
+    assert_text(&c.program[1]->train, "  load shard 2 slot 0\n"
+                                      "  run F0 shard 2 slot 0 sum 0\n"
+                                      "  load shard 3 slot 1\n"
+                                      "  run F0 shard 3 slot 1 sum 1 record e0\n"
+                                      "  exchange F0 wait e0 record e1 stream 1\n"
+                                      "  run F0.1 shard 2 slot 0 sum 0 wait e1\n"
+                                      "  run F0.1 shard 3 slot 1 sum 1 record e0\n"
+                                      "  exchange F0.1 wait e0 record e1 stream 1\n"
+                                      "  run F0.2 shard 2 slot 0 sum 0 wait e1\n"
+                                      "  run F0.2 shard 3 slot 1 sum 1\n"
+                                      "  run B0.0 shard 2 slot 0 sum 0 bucket 0\n"
+                                      "  run B0.0 shard 3 slot 1 sum 1 bucket 0 record e0\n"
+                                      "  exchange B0.0 wait e0 record e1 stream 1\n"
+                                      "  run B0.1 shard 2 slot 0 sum 0 bucket 0 wait e1\n"
+                                      "  run B0.1 shard 3 slot 1 sum 1 bucket 0\n"
+                                      "  add sum 0 from 1 bucket 0 record e0\n"
+                                      "  reduce sum 0 bucket 0 wait e0 record e1 stream 1\n"
+                                      "  wait bucket 0 wait e1\n"
+                                      "  check\n"
+                                      "  update sum 0 bucket 0\n");
+    schedule_case_free(&c);
+}
+
 /* The last stage, whose backward pass comes first, has the first bucket. */
 static void test_pipeline(void **state) {
     (void)state;
@@ -230,11 +259,17 @@ static void test_shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single), cmocka_unit_test(test_ddp),
-        cmocka_unit_test(test_dp),     cmocka_unit_test(test_pipeline),
-        cmocka_unit_test(test_1f1b),   cmocka_unit_test(test_gpipe),
-        cmocka_unit_test(test_mp),     cmocka_unit_test(test_fewer_shards_than_stages),
-        cmocka_unit_test(test_hybrid), cmocka_unit_test(test_meshes),
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_ddp),
+        cmocka_unit_test(test_dp),
+        cmocka_unit_test(test_in_layers),
+        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_1f1b),
+        cmocka_unit_test(test_gpipe),
+        cmocka_unit_test(test_mp),
+        cmocka_unit_test(test_fewer_shards_than_stages),
+        cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_meshes),
         cmocka_unit_test(test_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,19 @@ static void test_data_parallel(void **state) {
     check_many((struct schedule_case){.strategy = "ddp", .n_devices = 64}, 64, one_in_flight);
 }
 
+/* Where rows are exchanged, every shard is in flight, and has a sum. */
+static void test_in_layers(void **state) {
+    (void)state;
+    for (int32_t n = 1; n <= 4; n += n) {
+        struct schedule_case c = {.strategy = "ddp", .n_devices = n, .is_in_layers = true};
+        check_many(c, n, as_gpipe);
+        c.strategy = "dp";
+        check_many(c, n, as_gpipe);
+    }
+    check_many((struct schedule_case){.strategy = "single", .n_devices = 1, .is_in_layers = true}, 1,
+               as_gpipe);
+}
+
 static void test_stages(void **state) {
     (void)state;
     for (int32_t n = 2; n <= MAX_STAGES; n++) {
@@ -186,8 +199,9 @@ static void test_sums_are_freed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single), cmocka_unit_test(test_data_parallel),  cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_hybrid), cmocka_unit_test(test_sums_are_freed),
+        cmocka_unit_test(test_single),    cmocka_unit_test(test_data_parallel),
+        cmocka_unit_test(test_in_layers), cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_hybrid),    cmocka_unit_test(test_sums_are_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* For tests: runs the schedules of all devices of a mesh on nothing but shard numbers, as the executor and the
    transport would, and sees to it that
      - every stage runs every shard of its replica once forward and once backward, with what others send it;
+     - where rows are exchanged, that every shard has run the part before, and no shard the one behind;
      - no slot and no sum is written while it holds something that is still needed;
      - all additions are those of the tree, so that each bucket ends as the sum over all shards;
      - messages are received in the order in which they were sent, and no device waits for ever.
@@ -31,6 +32,8 @@ struct device {
     int32_t shard_in_slot[MAX_SLOTS]; /* or -1 */
     bool has_forward[MAX_SHARDS];     /* per local shard, as all below */
     int32_t n_backward[MAX_SHARDS];   /* buckets done */
+    int32_t n_parts[2][MAX_SHARDS];   /* per phase: done, where rows are exchanged */
+    int32_t n_exchanges[2];           /* per phase: parts up to the newest exchange */
     uint64_t received[2][MAX_SHARDS]; /* per phase: bit a, from stage a */
     bool is_posted[CASE_MAX_BUCKETS], is_updated[CASE_MAX_BUCKETS], is_accumulated[CASE_MAX_BUCKETS];
     int32_t n_checks, n_in_flight, most_in_flight, n_sums, n_slots;
@@ -54,6 +57,7 @@ struct world {
     struct device device[CASE_MAX_DEVICES];
     struct link link[CASE_MAX_DEVICES][MAX_STAGES][MAX_STAGES]; /* replica, from, to */
     struct meeting wait[CASE_MAX_BUCKETS], broadcast[MAX_STAGES], check;
+    struct meeting exchange[2][2 * CASE_MAX_BUCKETS + 3]; /* by phase and part */
     bool
         is_reduced_at_once; /* as an asynchronous device does: the stream stands in `reduce` until all have come */
 };
@@ -170,11 +174,43 @@ static uint64_t sources(const struct world *w, const struct device *d, enum cvy_
     return from;
 }
 
+/* Parts in order, none before the exchange that it may need. */
+static void run_part(const struct world *w, struct device *d, const struct cvy_instr *i, int32_t shard) {
+    const struct cvy_part *parts = w->c->input.parts[i->phase];
+    int32_t needed = 0;
+    assert_int_equal(i->part, d->n_parts[i->phase][shard]);
+    assert_in_range(i->part, 0, w->c->input.n_parts[i->phase] - 1);
+    for (int32_t p = 0; p < i->part; p++)
+        needed = parts[p].is_exchange ? p + 1 : needed;
+    assert_int_equal(d->n_exchanges[i->phase], needed);
+    if (i->phase == CVY_PHASE_BACKWARD) {
+        assert_int_equal(d->n_parts[CVY_PHASE_FORWARD][shard], w->c->input.n_parts[CVY_PHASE_FORWARD]);
+        assert_int_equal(i->bucket, parts[i->part].bucket);
+    }
+    d->n_parts[i->phase][shard]++;
+}
+
+/* All replicas, after all of their shards ran the part. */
+static bool exchange(struct world *w, struct device *d, const struct cvy_instr *i) {
+    assert_true(w->c->input.parts[i->phase][i->part].is_exchange);
+    for (int32_t shard = 0; shard < d->p->n_local_shards; shard++)
+        assert_int_equal(d->n_parts[i->phase][shard], i->part + 1);
+    if (!meet(d, &w->exchange[i->phase][i->part], w->c->input.mesh.data))
+        return false;
+    d->n_exchanges[i->phase] = i->part + 1;
+    return true;
+}
+
 static void run(const struct world *w, struct device *d, const struct cvy_instr *i) {
     int32_t shard = local(d, i->shard);
+    bool is_in_layers = w->c->input.n_parts[CVY_PHASE_FORWARD] > 0;
     assert_int_equal(i->stage, d->p->stage);
     assert_int_equal(d->shard_in_slot[i->slot], i->shard);
     assert_int_equal(d->received[i->phase][shard], sources(w, d, i->phase));
+    if (is_in_layers)
+        run_part(w, d, i, shard);
+    if (i->phase == CVY_PHASE_FORWARD && is_in_layers && i->part > 0)
+        return;
     if (i->phase == CVY_PHASE_FORWARD) {
         assert_false(d->has_forward[shard]);
         d->has_forward[shard] = true;
@@ -182,9 +218,12 @@ static void run(const struct world *w, struct device *d, const struct cvy_instr 
         d->most_in_flight = ++d->n_in_flight > d->most_in_flight ? d->n_in_flight : d->most_in_flight;
         return;
     }
-    assert_true(d->has_forward[shard] && is_mine(w, d, i->part));
-    struct value *v = &d->sums[i->sum][i->part];
+    int32_t bucket = is_in_layers ? i->bucket : i->part;
+    assert_true(d->has_forward[shard] && is_mine(w, d, bucket));
+    struct value *v = &d->sums[i->sum][bucket];
     assert_true(v->state == PENDING && v->first == i->shard);
+    if (is_in_layers && !w->c->input.parts[CVY_PHASE_BACKWARD][i->part].is_bucket_end)
+        return;
     v->state = HELD;
     d->n_in_flight -= ++d->n_backward[shard] == w->c->n_buckets_of_stage;
 }
@@ -262,6 +301,8 @@ static bool perform(struct world *w, struct device *d, const struct cvy_instr *i
         return talk(w, d, i);
     case CVY_I_REDUCE:
         return post(w, d, i) && (!w->is_reduced_at_once || wait(w, d, i));
+    case CVY_I_EXCHANGE:
+        return exchange(w, d, i);
     case CVY_I_WAIT:
         return w->is_reduced_at_once || wait(w, d, i);
     case CVY_I_CHECK:

@@ -18,6 +18,7 @@ static cvy_status schedule(const struct cvy_strategy_input *input, struct cvy_pr
 const struct cvy_strategy cvy_strategy_single = {
     .name = "single",
     .help = "one device; shards run one after the other",
+    .is_in_layers = true,
     .mesh = mesh,
     .check = cvy_check_shards,
     .schedule = schedule,

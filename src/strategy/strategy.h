@@ -11,6 +11,15 @@ struct cvy_mesh {
     int32_t data, pipe;
 };
 
+/* A part of a pass. Passes are cut where shards exchange rows (see ops/batch_norm.h), and backward passes also where a
+   bucket is complete. */
+struct cvy_part {
+    int32_t end;        /* the graph's node that is its last */
+    int32_t bucket;     /* of a backward pass: which one it works on; -1 */
+    bool is_bucket_end; /* and completes */
+    bool is_exchange;   /* at its end rows go round */
+};
+
 enum { CVY_MAX_STAGES = 64 };
 
 struct cvy_strategy_input {
@@ -23,12 +32,17 @@ struct cvy_strategy_input {
     const char *schedule;        /* "gpipe" or "1f1b" */
     /* bit b of sends[phase][a]: stage a makes values in this phase (forward, backward) that stage b reads */
     uint64_t sends[2][CVY_MAX_STAGES];
+    /* where shards exchange rows: the parts of each phase; none: a forward pass is one part, a backward pass one for
+       each bucket */
+    const struct cvy_part *parts[2];
+    int32_t n_parts[2];
 };
 
 struct cvy_strategy {
     const char *name;
     const char *help;    /* one line for --help */
     bool has_schedules;  /* runs gpipe or 1f1b, as the user says */
+    bool is_in_layers;   /* can run each layer for all shards before the next one, as --sync-bn needs */
     bool is_one_process; /* all devices belong to one process */
     /* The grid over n devices; `asked` is what the user said ("data=2,pipe=2"), or NULL. Refuses what cannot work,
        with the reason and what would. Local. */
