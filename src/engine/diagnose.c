@@ -107,7 +107,7 @@ static cvy_status run_and_look(struct search *s) {
         CVY_TRY(cvy_execute_op(s->w, s->segment, op, s->slot, 0));
         CVY_TRY(look_at_outputs(s, op));
     }
-    return CVY_OK;
+    return cvy_device_synchronize(s->w->device); /* what comes next may run in another stream */
 }
 
 /* The schedule's own instructions for the shard's forward pass, with the run taken apart. */

@@ -290,18 +290,40 @@ static cvy_status enqueue(const struct cvy_step *s) {
 
 /* ---- schedules ------------------------------------------------------------------------------------------- */
 
-cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
-    const struct cvy_backend *backend = worker->device->backend;
-    for (size_t k = 0; k < schedule->n; k++) {
-        const struct cvy_instr *i = &schedule->data[k];
-        struct cvy_step step = {worker, work, backend, i};
-        int64_t start = worker->timeline.ring ? cvy_now_ns() : 0;
-        CVY_TRY(backend->streams ? enqueue(&step) : actions[i->kind](&step));
-        if (worker->timeline.ring && i->kind != CVY_I_RUN && i->kind != CVY_I_UPDATE) {
-            struct cvy_event event = {
-                cvy_instr_name(i->kind), NULL, i->phase, i->shard, i->bucket, start, cvy_now_ns()};
-            cvy_timeline_add(&worker->timeline, &event);
-        }
+static cvy_status perform(const struct cvy_step *s) {
+    const struct cvy_instr *i = s->i;
+    struct cvy_timeline *timeline = &s->w->timeline;
+    int64_t start = timeline->ring ? cvy_now_ns() : 0;
+    CVY_TRY(s->backend->streams ? enqueue(s) : actions[i->kind](s));
+    if (timeline->ring && i->kind != CVY_I_RUN && i->kind != CVY_I_UPDATE) {
+        struct cvy_event event = {
+            cvy_instr_name(i->kind), NULL, i->phase, i->shard, i->bucket, start, cvy_now_ns()};
+        cvy_timeline_add(timeline, &event);
     }
-    return backend->streams ? backend->streams->synchronize(worker->device) : CVY_OK;
+    return CVY_OK;
+}
+
+/* A loss that is not finite ends the step, but not the reductions that have been started: others wait in them, and the
+   group stays usable. A device with streams has them enqueued. */
+static cvy_status complete_reductions(struct cvy_step step, const cvy_schedule *schedule, size_t from) {
+    struct cvy_error error;
+    cvy_error_save(&error, CVY_ERR_NAN);
+    for (size_t k = from; k < schedule->n; k++) {
+        step.i = &schedule->data[k];
+        if (step.i->kind == CVY_I_WAIT && !step.backend->streams)
+            CVY_TRY(cvy_talk_wait(&step));
+    }
+    return cvy_error_restore(&error);
+}
+
+cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
+    struct cvy_step step = {worker, work, worker->device->backend, NULL};
+    for (size_t k = 0; k < schedule->n; k++) {
+        step.i = &schedule->data[k];
+        cvy_status status = perform(&step);
+        if (status == CVY_ERR_NAN)
+            return complete_reductions(step, schedule, k + 1);
+        CVY_TRY(status);
+    }
+    return cvy_device_synchronize(worker->device);
 }

@@ -13,7 +13,7 @@ struct cvy_event {
     const char *name;     /* the layer; NULL: an instruction */
     enum cvy_phase phase; /* of an operator, a send or a recv */
     int32_t shard, bucket;
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns; /* of a device with streams: of its being enqueued */
 };
 
 struct cvy_timeline {

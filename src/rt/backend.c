@@ -16,6 +16,10 @@ const struct cvy_backend *cvy_backend_find(const char *name) {
     return NULL;
 }
 
+cvy_status cvy_device_synchronize(struct cvy_device *device) {
+    return device->backend->streams ? device->backend->streams->synchronize(device) : CVY_OK;
+}
+
 const struct cvy_kernel_impl *const *cvy_backend_kernels(const struct cvy_backend *backend) {
     static const struct cvy_kernel_impl *const none[] = {NULL};
     if (backend && backend->kernels_of)

@@ -148,6 +148,9 @@ cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_in
 const struct cvy_backend *cvy_backend_find(const char *name); /* NULL when there is none */
 const struct cvy_backend *const *cvy_backend_table(size_t *n);
 
+/* Waits until all that was enqueued is complete; nothing to do for a device without streams. [owner] */
+cvy_status cvy_device_synchronize(struct cvy_device *device);
+
 /* The backend's own kernels, or those of the one that it wraps; NULL-terminated. Local, any thread. */
 const struct cvy_kernel_impl *const *cvy_backend_kernels(const struct cvy_backend *backend);
 

@@ -36,10 +36,6 @@ static size_t bytes_of(const struct check *c, const struct cvy_operand_spec *spe
     return c->device->backend->layout_bytes(spec->layout, &spec->desc);
 }
 
-static cvy_status synchronize(struct cvy_device *device) {
-    return device->backend->streams ? device->backend->streams->synchronize(device) : CVY_OK;
-}
-
 /* Runs a kernel whose call is complete. */
 static cvy_status run_call(struct cvy_device *device, const struct cvy_kernel_impl *impl,
                            const struct cvy_call *call, void *const *in, void *const *out) {
@@ -51,7 +47,7 @@ static cvy_status run_call(struct cvy_device *device, const struct cvy_kernel_im
     CVY_TRY(impl->prepare(device, call, &kernel, &scratch_bytes));
     CVY_TRY_OUT(device->backend->alloc(device, scratch_bytes, &scratch, &touch_s));
     CVY_TRY_OUT(impl->run(kernel, in, out, scratch));
-    CVY_TRY_OUT(synchronize(device));
+    CVY_TRY_OUT(cvy_device_synchronize(device));
 out:
     impl->release(kernel);
     device->backend->release(device, scratch, scratch_bytes);
