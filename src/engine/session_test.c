@@ -8,8 +8,12 @@
 
 static void same_bits_on(const char *backend) {
     double loss;
-    uint64_t hash = train(&setups[0], backend, 1, &loss);
-    check_same_bits(backend, 1, hash, loss);
+    cvy_plan_options options = options_of(&setups[0], backend, 1);
+    uint64_t hash = train(&options, false, false, &loss);
+    for (size_t i = 0; i < N_SETUPS; i++) {
+        options = options_of(&setups[i], backend, 1);
+        check_bits(&setups[i], &options, hash, loss);
+    }
 }
 
 static void same_bits_on_reference(void **state) {

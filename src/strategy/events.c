@@ -239,7 +239,7 @@ static void share(struct sweep *s, int32_t position, const int32_t *at) {
 
 /* False: numbers ran out, and two waits were made to share one; find the waits again. */
 static bool number(struct sweep *s) {
-    int32_t at[CVY_N_EVENTS];
+    int32_t at[CVY_N_EVENTS] = {NEVER};
     uint64_t taken = 0;
     for (int32_t k = 1; k <= s->n; k++) {
         struct cvy_instr *i = &s->schedule->data[k - 1];

@@ -66,6 +66,7 @@ static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_dev
     snprintf(me->base.name, sizeof me->base.name, "async:%d", spec->index);
     async_order_open(&me->order, me->base.name);
     cvy_rng_init(&me->rng, seed, CVY_RNG_TEST, (uint64_t)spec->index, 0);
+    CVY_TRY_OUT(async_queues_open(me));
     CVY_TRY_OUT(async_faults_read(spec->index, spec->timeout_s, &me->faults));
     CVY_TRY_OUT(inner->open(spec, &me->inner));
     me->base.spec = me->inner->spec; /* T is settled there */
@@ -94,17 +95,18 @@ static size_t mapped_bytes(size_t n_bytes) {
     return cvy_align_up(n_bytes + !n_bytes, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-static cvy_status protect(struct async_device *me, int protection) {
-    for (size_t i = 0; i < me->order.arenas.n; i++) {
-        const struct async_arena *arena = &me->order.arenas.data[i];
+static cvy_status protect(struct async_device *device, int protection) {
+    for (size_t i = 0; i < device->order.arenas.n; i++) {
+        const struct async_arena *arena = &device->order.arenas.data[i];
         if (mprotect(arena->memory, mapped_bytes(arena->n_bytes), protection) != 0)
-            return CVY_FAIL(CVY_ERR_FAILED, "%s: cannot protect memory: %s", me->base.name, strerror(errno));
+            return CVY_FAIL(CVY_ERR_FAILED, "%s: cannot protect memory: %s", device->base.name,
+                            strerror(errno));
     }
     return CVY_OK;
 }
 
-cvy_status async_memory_open(struct async_device *me) { return protect(me, PROT_READ | PROT_WRITE); }
-cvy_status async_memory_shut(struct async_device *me) { return protect(me, PROT_NONE); }
+cvy_status async_memory_open(struct async_device *device) { return protect(device, PROT_READ | PROT_WRITE); }
+cvy_status async_memory_shut(struct async_device *device) { return protect(device, PROT_NONE); }
 
 static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s) {
     struct async_device *me = async_device(device);

@@ -19,7 +19,7 @@ struct async_item {
 };
 
 struct async_queue {
-    struct async_item **ring; /* cap places, a power of two; item k lies at k % cap */
+    struct async_item **ring; /* cap places; item k lies at k % cap */
     size_t cap;
     uint64_t n_in, n_done;
 };
@@ -55,6 +55,7 @@ cvy_status async_enqueue(struct async_device *device, const char *op, const stru
 /* Runs items, in a random one of the orders that the events allow, until `stream` is empty (-1: all are). The first
    failure ends it and empties the queues. */
 cvy_status async_run(struct async_device *device, int stream);
+cvy_status async_queues_open(struct async_device *device);
 void async_queues_free(struct async_device *device);
 
 extern const struct cvy_streams async_streams;

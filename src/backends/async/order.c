@@ -13,8 +13,8 @@ void async_order_open(struct async_order *order, const char *device) {
 }
 
 void async_order_free(struct async_order *order) {
-    while (order->arenas.n > 0)
-        async_order_remove(order, order->arenas.data[0].memory);
+    for (size_t i = 0; i < order->arenas.n; i++)
+        free(order->arenas.data[i].granules);
     cvy_vec_free(&order->arenas);
     cvy_vec_free(&order->parts);
     cvy_vec_free(&order->log);

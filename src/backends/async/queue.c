@@ -12,12 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_CAP = 64 };    /* items of a queue */
 enum { LONGEST_LEAD = 16 }; /* picks that a favourite stream is given at most */
 
 /* ---- a queue ----------------------------------------------------------------------------------------- */
 
+cvy_status async_queues_open(struct async_device *device) {
+    for (int s = 0; s < CVY_N_STREAMS; s++) {
+        struct async_queue *q = &device->queues[s];
+        CVY_TRY(CVY_ALLOC(q->ring, FIRST_CAP));
+        q->cap = FIRST_CAP;
+    }
+    return CVY_OK;
+}
+
 static cvy_status grow(struct async_queue *q) {
-    size_t cap = q->cap ? 2 * q->cap : 64;
+    size_t cap = 2 * q->cap;
     struct async_item **ring;
     CVY_TRY(CVY_ALLOC(ring, cap));
     for (uint64_t k = q->n_done; k < q->n_in; k++)
