@@ -79,7 +79,8 @@ typedef struct cvy_world cvy_world;
    for this launcher is not installed. Collective. */
 CVY_API cvy_status cvy_world_open(double timeout_s, cvy_world **out);
 /* After the plans that name it were freed. `status` CVY_OK: waits until all processes say so. Anything else: this
-   process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after. Accepts NULL.
+   process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after.
+   Accepts NULL.
    Collective, or after a failure Local. */
 CVY_API cvy_status cvy_world_close(cvy_world *world, cvy_status status);
 /* 0 … size - 1. NULL: 0. Local. */

@@ -83,9 +83,15 @@ static cvy_status flush_output(void) {
     return CVY_OK;
 }
 
-/* Meets the other processes that a launcher started. Rank 0 prints for all. */
-static cvy_status join(struct options *options, struct interrupt *interrupt) {
-    CVY_TRY(cvy_world_open(options->timeout_s, &options->world));
+/* Meets the other processes that a launcher started, also to tell them that the flags here are wrong. Rank 0 prints
+   for all. */
+static cvy_status join(struct options *options, struct interrupt *interrupt, cvy_status before) {
+    struct cvy_error error;
+    cvy_error_save(&error, before);
+    cvy_status status = cvy_world_open(options->timeout_s, &options->world);
+    if (before != CVY_OK)
+        return cvy_error_restore(&error);
+    CVY_TRY(status);
     interrupt->is_in_company = cvy_world_size(options->world) > 1;
     if (cvy_world_rank(options->world) > 0 && !freopen("/dev/null", "w", stdout))
         return CVY_FAIL(CVY_ERR_IO, "/dev/null cannot be opened");
@@ -115,11 +121,11 @@ static int run_command(const struct command *command, int argc, char **argv) {
     const cvy_log_sink log = {.write = write_log, .context = &options};
     struct flag_values values = {
         .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
-    cvy_status status = flags_parse(&values, argc, argv);
+    cvy_status status = interrupt_open(&interrupt, &log);
     if (status == CVY_OK)
-        status = interrupt_open(&interrupt, &log);
-    if (status == CVY_OK && command->is_collective && !options.help)
-        status = join(&options, &interrupt);
+        status = flags_parse(&values, argc, argv);
+    if (command->is_collective && !options.help)
+        status = join(&options, &interrupt, status);
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);
     if (status == CVY_OK)

@@ -50,7 +50,8 @@ struct cvy_transport {
        CVY_ERR_LOST at the deadline, CVY_ERR_UNSUPPORTED when the launcher's library is not there. Collective. */
     cvy_status (*join)(double timeout_s, struct cvy_world **out);
     /* Parts from them. `reason` NULL: all is done, and it waits for the others to say so too; else this process gives
-       up, and every wait of every process ends with CVY_ERR_LOST and this reason. Collective, or with a reason Local. */
+       up, and every wait of every process ends with CVY_ERR_LOST and this reason. Collective; with a reason
+       Local. */
     cvy_status (*leave)(struct cvy_world *world, const char *reason);
     /* Makes the handles of the members that are in this process, members[0 .. n-1]; NULL for the others. All processes
        open the same groups in the same order, also those without a member. Waits for nobody. Collective. */

@@ -1,0 +1,66 @@
+# A process that cannot take part ends with its own code and the others say why; processes that were started differently
+# all end with 2 and name the difference.
+. "$SOURCE/tests/cluster/harness"
+
+train() {
+    lines train --data digits --model resnet20 --batch-size 64 --epochs 1000 --workers 1 --print-freq 1 --devices cpu:0 \
+        --shards 4 --threads-per-device 1 --timeout 3 "$@"
+}
+
+# settle LIBRARY: four ranks to their end.
+settle() {
+    start "$1" 4
+    until_there 20 code.0 code.1 code.2 code.3
+    nobody_left
+}
+
+# differing LIBRARY TEXT: rank 2 has the arguments of args.2.
+differing() {
+    settle "$1"
+    ended_with 2 0 1 2 3
+    says "rank 2" 0 1 2 3
+    says "$2" 0 1 2 3
+    rm args.2
+}
+
+mkdir -p folder/train/a folder/val/a folder/train/b folder/val/b
+for place in train/a train/b val/a val/b; do
+    for k in 1 2 3 4 5 6 7 8; do
+        cp "$SOURCE/tests/data/images/rgb.png" folder/$place/$k.png
+    done
+done
+
+for library in $libraries; do
+    train >args
+    lines $(train | sed 's/^resnet20$/resnet32/') >args.2
+    differing $library "resnet32"
+    lines $(train | sed 's/^64$/128/') >args.2
+    differing $library "batch size"
+    lines $(train) --seed 5 >args.2
+    differing $library "seed 5"
+
+    train --data-path folder --batch-size 4 --input 3x16x16 | grep -vx -e --data -e digits -e --batch-size -e 64 >args
+    sed -i 's/^4$/4/' args
+    cp -r folder fewer
+    rm fewer/train/b/8.png
+    sed 's/^folder$/fewer/' args >args.2
+    differing $library "15 images"
+
+    sed 's/^folder$/missing/' args >args.2
+    settle $library
+    ended_with 3 2
+    says "missing" 2
+    ended_with 4 0 1 3
+    says "rank 2" 0 1 3
+    says "missing" 0 1 3
+    rm -r fewer args.2
+
+    train --no-such-flag >args.2
+    train >args
+    settle $library
+    [ "$(cat code.2)" -eq 2 ] || die "a wrong flag ends with $(cat code.2)"
+    ended_with 4 0 1 3
+    says "rank 2" 0 1 3
+    rm args.2
+    echo "$library"
+done
