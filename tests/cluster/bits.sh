@@ -45,4 +45,11 @@ mv out many
 ok eval --weights single --data digits --devices cpu:0
 [ "$(sed -n 's/, [0-9]* images.s$//p' out | grep top-1)" = "$(sed -n 's/, [0-9]* images.s$//p' many | grep top-1)" ] ||
     die "eval says something else in two processes"
-fails 2 "strategy dp" $run --strategy dp --devices cpu:0
+
+
+# What one process alone can do.
+library=${libraries##* }
+# shellcheck disable=SC2046,SC2086  # words
+timeout 60 $(launcher "$library" 2) "$CONVOY" $run --strategy dp --devices cpu:0 >out 2>err </dev/null &&
+    die "dp ran in two processes"
+has err "strategy dp keeps the parameters on a device of one process"

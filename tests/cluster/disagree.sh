@@ -32,8 +32,8 @@ done
 
 for library in $libraries; do
     train >args
-    lines $(train | sed 's/^resnet20$/resnet32/') >args.2
-    differing $library "resnet32"
+    lines $(train | sed 's/^resnet20$/lenet5/') >args.2
+    differing $library "lenet5"
     lines $(train | sed 's/^64$/128/') >args.2
     differing $library "batch size"
     lines $(train) --seed 5 >args.2
