@@ -45,9 +45,10 @@ void cvy_trace_add(const char *file, int line);
     } while (0)
 
 /* Carries an error from one thread to another: the worker saves its own, the owner restores it. */
+enum { CVY_ERROR_TEXT = 512 }; /* bytes of a message */
 struct cvy_error {
     cvy_status code;
-    char message[512];
+    char message[CVY_ERROR_TEXT];
     char trace[1024];
 };
 void cvy_error_save(struct cvy_error *into, cvy_status code);

@@ -98,18 +98,21 @@ static cvy_status join(struct options *options, struct interrupt *interrupt, cvy
     return CVY_OK;
 }
 
+enum { LINGER_US = 100000 }; /* so that the others have said it too before a launcher ends them */
+
 /* Says what went wrong, then parts from the other processes: a launcher may end all of them as soon as one is gone.
    After a failure nobody waits, and what the launcher's library left running is not taken apart. */
 static int part(const struct options *options, cvy_status status) {
     cvy_world *world = options->world;
     bool is_in_company = cvy_world_size(world) > 1;
-    bool is_common = status == CVY_OK || status == CVY_INTERRUPTED; /* all processes come here */
+    bool is_common = status == CVY_OK || status == CVY_INTERRUPTED; /* with all processes */
     int code = status == CVY_OK ? 0 : fail(world, status);
     cvy_status parted = cvy_world_close(world, is_common ? CVY_OK : status);
     if (is_common && parted != CVY_OK)
         code = fail(NULL, parted);
     if (is_in_company && code != 0) {
         fflush(stdout);
+        usleep(LINGER_US);
         _exit(code);
     }
     return code;

@@ -51,14 +51,23 @@ static cvy_status mpi_open(const struct cvy_group_spec *spec, struct cvy_group *
     return spec->world ? cvy_processes_open(spec, members) : cvy_hub_open(spec, members);
 }
 
-static void mpi_close(int n, struct cvy_group **members) {
+static bool is_between_processes(int n, struct cvy_group **members) {
     for (int m = 0; m < n; m++) {
-        if (members[m] && members[m]->hub->processes) {
-            cvy_processes_close(n, members);
-            return;
-        }
+        if (members[m])
+            return members[m]->hub->processes;
     }
-    cvy_hub_close(n, members);
+    return false;
+}
+
+/* What goes wrong here says less than the error that led here, which the caller still has to tell. */
+static void mpi_close(int n, struct cvy_group **members) {
+    struct cvy_error before;
+    cvy_error_save(&before, CVY_OK);
+    if (is_between_processes(n, members))
+        cvy_processes_close(n, members);
+    else
+        cvy_hub_close(n, members);
+    (void)cvy_error_restore(&before);
 }
 
 static cvy_status mpi_reduce_start(struct cvy_group *me, int slot, const struct cvy_reduction *what) {

@@ -175,7 +175,9 @@ static cvy_status interrupt(struct cvy_trainer *t) {
 /* Whichever process was told to stop: all stop after the same step. */
 static cvy_status heed_interrupts(struct cvy_trainer *t) {
     int64_t is_asked = t->events.is_interrupted && t->events.is_interrupted(t->events.context);
-    CVY_TRY(cvy_world_max(t->options.task.plan.world, &is_asked, "whether to stop"));
+    cvy_status status = cvy_world_max(t->options.task.plan.world, &is_asked, "asking who was interrupted");
+    if (status != CVY_OK)
+        return cvy_fail_prefix(status, "after step %lld: ", LL(t->state.n_updates));
     return is_asked ? interrupt(t) : CVY_OK;
 }
 

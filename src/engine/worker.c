@@ -1,8 +1,9 @@
 /* Worker threads: see worker.h. */
-#include "engine/worker.h"
+#include "engine/plan.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A loss that is not finite is seen by all devices alike: nobody is left waiting, and the group stays usable. */
 static void give_up(struct cvy_worker *worker, cvy_status status) {
@@ -11,10 +12,16 @@ static void give_up(struct cvy_worker *worker, cvy_status status) {
     atomic_compare_exchange_strong(&team->first_failed, &none, (int)(worker - team->workers));
     if (status == CVY_ERR_NAN)
         return;
+    char reason[CVY_ERROR_TEXT];
+    const cvy_world *world = worker->plan->options.world;
+    if (cvy_world_size(world) > 1)
+        snprintf(reason, sizeof reason, "rank %d: %.480s", cvy_world_rank(world), worker->error.message);
+    else
+        memcpy(reason, worker->error.message, sizeof reason);
     if (worker->group) /* the first reason stays */
-        team->transport->abort(worker->group, worker->error.message);
+        team->transport->abort(worker->group, reason);
     if (worker->replicas && worker->replicas != worker->group)
-        team->transport->abort(worker->replicas, worker->error.message);
+        team->transport->abort(worker->replicas, reason);
 }
 
 /* Nothing that a task enqueued outlives it. When the loss is not finite, other devices wait for what this one has

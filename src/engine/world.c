@@ -59,7 +59,11 @@ cvy_status cvy_world_close(cvy_world *world, cvy_status status) {
     }
     if (world->main_thread)
         world->transport->close(1, &world->main_thread);
-    return world->transport->leave(world, status == CVY_OK ? NULL : cvy_error());
+    if (status == CVY_OK || world->has_failed_alike)
+        return world->transport->leave(world, NULL);
+    char reason[CVY_ERROR_TEXT];
+    snprintf(reason, sizeof reason, "rank %d ended: %.480s", world->rank, cvy_error());
+    return world->transport->leave(world, reason);
 }
 
 int cvy_world_rank(const cvy_world *world) { return world ? world->rank : 0; }
@@ -129,6 +133,7 @@ cvy_status cvy_world_agree(cvy_world *world, const char *text, const char *name)
     CVY_TRY_OUT(cvy_world_gather(world, differences, DIFFERENCE, name));
     for (int i = 0; i < size && status == CVY_OK; i++) {
         const char *difference = differences + (size_t)i * DIFFERENCE;
+        world->has_failed_alike |= *difference != 0;
         if (*difference)
             status =
                 CVY_FAIL(CVY_ERR_USAGE, "the processes of this run differ in %s: %s; start all of them alike",
@@ -153,6 +158,7 @@ cvy_status cvy_world_share_failure(cvy_world *world, cvy_status status, const ch
     cvy_status told = cvy_world_gather(world, errors, sizeof *errors, name);
     for (int i = 0; i < size && told == CVY_OK; i++) {
         if (errors[i].code != CVY_OK) {
+            world->has_failed_alike = true;
             result = cvy_error_restore(&errors[i]);
             break;
         }

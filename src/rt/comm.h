@@ -15,6 +15,7 @@ struct cvy_world {
     int rank, size;
     int core_rank, core_size; /* among the processes that may run on the same cores of the same machine */
     struct cvy_group *main_thread; /* this process in the group of main threads; NULL in a world of one */
+    bool has_failed_alike;         /* all processes have the same error: nobody waits for anybody */
 };
 
 /* Who is in a group. */

@@ -39,8 +39,8 @@ for library in $libraries; do
     lines $(train) --seed 5 >args.2
     differing $library "seed 5"
 
-    train --data-path folder --batch-size 4 --input 3x16x16 | grep -vx -e --data -e digits -e --batch-size -e 64 >args
-    sed -i 's/^4$/4/' args
+    train | sed 's/^--data$/--data-path/; s/^digits$/folder/; s/^64$/4/' >args
+    lines --input 3x16x16 >>args
     cp -r folder fewer
     rm fewer/train/b/8.png
     sed 's/^folder$/fewer/' args >args.2
