@@ -83,7 +83,7 @@ static cvy_status open_loaders(struct run *run) {
 }
 
 static cvy_status open_all(struct run *run) {
-    TRY(cvy_world_open(0, &run->world)); /* dist.init_process_group("gloo") */
+    TRY(cvy_world_open(0, NULL, &run->world)); /* dist.init_process_group("gloo") */
     TRY(cvy_dataset_open("digits", CVY_SPLIT_TRAIN, NULL, &run->train_set));
     TRY(cvy_dataset_open("digits", CVY_SPLIT_VAL, NULL, &run->val_set));
     TRY(open_session(run));

@@ -75,9 +75,11 @@ typedef struct cvy_world cvy_world;
 
 /* Meets the other processes that the launcher (mpirun of Open MPI or MPICH) started with this one; without a launcher
    it makes a world of one. Once in a process, by its main thread, before the plans that name it. timeout_s is the
-   deadline of this and of each later wait; 0: 30. CVY_ERR_LOST: a process did not come; CVY_ERR_UNSUPPORTED: the plugin
+   deadline of this and of each later wait; 0: 30. `log` hears the moment another process is lost, from a thread of the
+   world, before any wait ends with it: a launcher may not leave this process the time to say more. It may be NULL, and
+   its context must outlive the world. CVY_ERR_LOST: a process did not come; CVY_ERR_UNSUPPORTED: the plugin
    for this launcher is not installed. Collective. */
-CVY_API cvy_status cvy_world_open(double timeout_s, cvy_world **out);
+CVY_API cvy_status cvy_world_open(double timeout_s, const cvy_log_sink *log, cvy_world **out);
 /* After the plans that name it were freed. `status` CVY_OK: waits until all processes say so. Anything else: this
    process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after.
    Accepts NULL.

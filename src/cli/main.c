@@ -83,12 +83,20 @@ static cvy_status flush_output(void) {
     return CVY_OK;
 }
 
+/* Each process says by itself that another one is lost: its own last line may come too late. */
+static void write_loss(void *context, cvy_log_level level, const char *line) {
+    (void)level;
+    (void)context;
+    fprintf(stderr, "convoy: %s\n", line);
+}
+
 /* Meets the other processes that a launcher started, also to tell them that the flags here are wrong. Rank 0 prints
    for all. */
 static cvy_status join(struct options *options, struct interrupt *interrupt, cvy_status before) {
+    const cvy_log_sink log = {.write = write_loss};
     struct cvy_error error;
     cvy_error_save(&error, before);
-    cvy_status status = cvy_world_open(options->timeout_s, &options->world);
+    cvy_status status = cvy_world_open(options->timeout_s, &log, &options->world);
     if (before != CVY_OK)
         return cvy_error_restore(&error);
     CVY_TRY(status);

@@ -91,7 +91,6 @@ void cvy_control_tell(struct cvy_control *control, const struct cvy_control_even
             if (line != event->from && is_member(control, line))
                 cvy_line_send(line, &message);
         }
-        cvy_control_push(control);
     }
     bool is_told = is_new && !event->is_own && control->is_met; /* before, the owner learns it from start */
     pthread_mutex_unlock(&control->lock);
@@ -99,6 +98,11 @@ void cvy_control_tell(struct cvy_control *control, const struct cvy_control_even
         cvy_counter_wake(&control->here);
     if (is_told)
         control->events.abandoned(control->events.context, event->group, message.text);
+    if (is_new) { /* waits a little for those who do not take it: so it comes last */
+        pthread_mutex_lock(&control->lock);
+        cvy_control_push(control);
+        pthread_mutex_unlock(&control->lock);
+    }
     cvy_control_wake(control);
 }
 

@@ -31,7 +31,7 @@ static const struct launcher *launcher_of_this(void) {
 
 static bool mpi_is_launched(void) { return launcher_of_this() != NULL; }
 
-static cvy_status mpi_join(double timeout_s, struct cvy_world **out) {
+static cvy_status mpi_join(double timeout_s, const cvy_log_sink *log, struct cvy_world **out) {
     const struct launcher *launcher = launcher_of_this();
     if (!launcher)
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "no mpirun started this process: mpirun -n 2 convoy train ...");
@@ -42,7 +42,7 @@ static cvy_status mpi_join(double timeout_s, struct cvy_world **out) {
         return CVY_FAIL(CVY_ERR_UNSUPPORTED,
                         "the plugin %s is of another version (%u, not %d): build both together",
                         launcher->plugin, network->abi, CVY_NETWORK_ABI);
-    return cvy_processes_join(&cvy_transport_mpi, network, timeout_s, out);
+    return cvy_processes_join(&cvy_transport_mpi, network, timeout_s, log, out);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------- */

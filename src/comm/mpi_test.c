@@ -10,6 +10,8 @@
 
 enum { TIMEOUT_S = 60 };
 
+static const cvy_log_sink none;
+
 /* ---- alone ------------------------------------------------------------------------------------------- */
 
 static void test_not_launched(void **state) {
@@ -19,7 +21,7 @@ static void test_not_launched(void **state) {
     assert_non_null(mpi);
     assert_false(mpi->is_launched());
     assert_null(cvy_transport_launched());
-    assert_fails(mpi->join(1, &world), CVY_ERR_UNSUPPORTED, "mpirun");
+    assert_fails(mpi->join(1, &none, &world), CVY_ERR_UNSUPPORTED, "mpirun");
 }
 
 static void test_no_plugin(void **state) {
@@ -29,7 +31,7 @@ static void test_no_plugin(void **state) {
     setenv("PMI_SIZE", "1", 1);
     setenv("CONVOY_PLUGINS", "/nowhere:", 1);
     assert_ptr_equal(cvy_transport_launched(), mpi);
-    assert_fails(mpi->join(1, &world), CVY_ERR_UNSUPPORTED, "libmpich-dev");
+    assert_fails(mpi->join(1, &none, &world), CVY_ERR_UNSUPPORTED, "libmpich-dev");
     assert_non_null(strstr(cvy_error(), "/nowhere"));
     unsetenv("PMI_SIZE");
     unsetenv("CONVOY_PLUGINS");
@@ -70,7 +72,7 @@ static cvy_status share(struct suite *suite) {
 static cvy_status run_launched(struct suite *suite, int *n_failed) {
     int32_t process[64];
     struct cvy_group *members[64];
-    CVY_TRY(suite->transport->join(TIMEOUT_S, &suite->world));
+    CVY_TRY(suite->transport->join(TIMEOUT_S, &none, &suite->world));
     int n = suite->world->size;
     for (int i = 0; i < n; i++)
         process[i] = i;

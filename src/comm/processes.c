@@ -9,10 +9,13 @@
 #include <time.h>
 
 static void on_abandoned(void *context, int32_t group, const char *reason) {
-    if (group < 0)
-        cvy_processes_lose(context, reason);
-    else
-        cvy_processes_stop(context, (uint32_t)group, reason);
+    struct cvy_processes *all = context;
+    if (group < 0) {
+        cvy_log(&all->log, CVY_LOG_WARNING, "rank %d: %s", all->base.rank, reason);
+        cvy_processes_lose(all, reason);
+    } else {
+        cvy_processes_stop(all, (uint32_t)group, reason);
+    }
 }
 
 /* The network failed in the courier. */
@@ -88,11 +91,12 @@ static void free_all(struct cvy_processes *all) {
 }
 
 static cvy_status make(const struct cvy_transport *transport, const struct cvy_network *network,
-                       double timeout_s, struct cvy_processes **out) {
+                       double timeout_s, const cvy_log_sink *log, struct cvy_processes **out) {
     struct cvy_processes *all;
     CVY_TRY(CVY_ALLOC(all, 1));
     all->base = (struct cvy_world){.transport = transport, .size = 1, .core_size = 1};
     all->timeout_s = timeout_s;
+    all->log = *log;
     all->courier.network = network;
     all->courier.lost = on_failed;
     all->courier.context = all;
@@ -114,9 +118,9 @@ static cvy_status make(const struct cvy_transport *transport, const struct cvy_n
 }
 
 cvy_status cvy_processes_join(const struct cvy_transport *transport, const struct cvy_network *network,
-                              double timeout_s, struct cvy_world **out) {
+                              double timeout_s, const cvy_log_sink *log, struct cvy_world **out) {
     struct cvy_processes *all;
-    CVY_TRY(make(transport, network, timeout_s, &all));
+    CVY_TRY(make(transport, network, timeout_s, log, &all));
     static const char *const doing[] = {"start", "exchange their addresses", "connect to rank 0"};
     /* the control connection has the same deadline and says more: it goes first */
     const double extra_s[] = {0, 0, 1};

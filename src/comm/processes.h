@@ -22,6 +22,7 @@ struct cvy_open_group {
 struct cvy_processes {
     struct cvy_world base;
     double timeout_s;
+    cvy_log_sink log;
     struct cvy_courier courier;
     struct cvy_control *control; /* NULL when there is one process */
     pthread_t thread;
@@ -40,7 +41,7 @@ enum cvy_stage { CVY_STAGE_NETWORK = 1, CVY_STAGE_EXCHANGED, CVY_STAGE_JOINED, C
 
 /* As rt/comm.h says of join and leave, for a given network. */
 cvy_status cvy_processes_join(const struct cvy_transport *transport, const struct cvy_network *network,
-                              double timeout_s, struct cvy_world **out);
+                              double timeout_s, const cvy_log_sink *log, struct cvy_world **out);
 cvy_status cvy_processes_leave(struct cvy_world *world, const char *reason);
 
 /* What the courier does to join: meets the others, until CVY_STAGE_JOINED. */

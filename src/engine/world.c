@@ -30,8 +30,9 @@ out:
     return status;
 }
 
-cvy_status cvy_world_open(double timeout_s, cvy_world **out) {
+cvy_status cvy_world_open(double timeout_s, const cvy_log_sink *log, cvy_world **out) {
     const struct cvy_transport *transport = cvy_transport_launched();
+    const cvy_log_sink none = {0};
     cvy_world *world = NULL;
     timeout_s = timeout_s > 0 ? timeout_s : 30;
     if (!transport) {
@@ -40,7 +41,7 @@ cvy_status cvy_world_open(double timeout_s, cvy_world **out) {
         *out = world;
         return CVY_OK;
     }
-    CVY_TRY(transport->join(timeout_s, &world));
+    CVY_TRY(transport->join(timeout_s, log ? log : &none, &world));
     cvy_status status = world->size > 1 ? open_group(world, timeout_s) : CVY_OK;
     if (status != CVY_OK) {
         (void)transport->leave(world, cvy_error());
