@@ -98,7 +98,7 @@ static cvy_status run(struct bench *b, int argc, char **argv) {
     double before = 0, after = 0, promised = 0;
     memcpy(b->settings, DEFAULTS, sizeof DEFAULTS);
     CVY_TRY(settings_read(b->settings, N_SETTINGS, argc, argv));
-    CVY_TRY(cvy_world_open(0, &b->world));
+    CVY_TRY(cvy_world_open(0, NULL, &b->world));
     CVY_TRY(task_open(&b->task, get(b, "model"), get(b, "input"), atoll(get(b, "classes")),
                       atoll(get(b, "batch"))));
     CVY_TRY(open_plan(b));

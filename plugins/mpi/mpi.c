@@ -4,9 +4,11 @@
 #include <convoy/plugin.h>
 
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(struct cvy_network_request), "a request must fit");
 
@@ -30,6 +32,14 @@ static int fail(char *error, const char *what, int code) {
             return fail(error, (what), code_); \
     } while (0)
 
+/* UCX, below MPICH, aborts when a peer's connection breaks. The control connection finds the loss at the same moment:
+   its thread gets the time to say whose it is and to end the process; if it does not, the abort goes on. */
+static void wait_for_last_words(int signal_number) {
+    const struct timespec patience = {.tv_sec = 1};
+    nanosleep(&patience, NULL);
+    signal(signal_number, SIG_DFL);
+}
+
 static int mpi_open(void **self, int *rank, int *size, int *max_tag, char *error) {
     int provided, is_set, *upper;
     /* this thread alone will call MPI, and to MPI the thread that initialises is the main one */
@@ -44,6 +54,7 @@ static int mpi_open(void **self, int *rank, int *size, int *max_tag, char *error
         return -1;
     }
     *self = mpi;
+    signal(SIGABRT, wait_for_last_words);
     TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->comm), "MPI_Comm_dup");
     TRY_MPI(MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");

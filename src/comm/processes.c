@@ -117,21 +117,23 @@ static cvy_status make(const struct cvy_transport *transport, const struct cvy_n
     return CVY_OK;
 }
 
+enum { START_S = 30 };
+
 cvy_status cvy_processes_join(const struct cvy_transport *transport, const struct cvy_network *network,
                               double timeout_s, const cvy_log_sink *log, struct cvy_world **out) {
     struct cvy_processes *all;
     CVY_TRY(make(transport, network, timeout_s, log, &all));
     static const char *const doing[] = {"start", "exchange their addresses", "connect to rank 0"};
-    /* the control connection has the same deadline and says more: it goes first */
-    const double extra_s[] = {0, 0, 1};
+    /* a launcher may take its time to start all; the control connection has the same deadline as the last stage and
+       says more: it goes first */
+    const double patience_s[] = {timeout_s > START_S ? timeout_s : START_S, timeout_s, timeout_s + 1};
     for (int stage = CVY_STAGE_NETWORK; stage <= CVY_STAGE_JOINED; stage++) {
-        if (cvy_counter_wait(&all->stage, (uint64_t)stage, timeout_s + extra_s[stage - 1], NULL, "join") ==
-            CVY_OK)
+        if (cvy_counter_wait(&all->stage, (uint64_t)stage, patience_s[stage - 1], NULL, "join") == CVY_OK)
             continue;
         /* the thread is stuck in the library: it keeps its memory */
         return CVY_FAIL(CVY_ERR_LOST,
                         "waited %.1f seconds for all processes to %s through %s: one is lost or late",
-                        timeout_s, doing[stage - 1], network->name);
+                        patience_s[stage - 1], doing[stage - 1], network->name);
     }
     if (all->error.code == CVY_OK) {
         *out = &all->base;

@@ -150,11 +150,7 @@ static cvy_status diagnose_task(struct cvy_worker *worker, void *argument) {
 
 static cvy_status run_schedule(struct cvy_session *session, enum which which, struct cvy_work *work) {
     struct run run = {which, work};
-    cvy_status status = cvy_team_run(&session->plan->team, run_task, &run);
-    if (status == CVY_ERR_LOST && which != START)
-        cvy_fail_prefix(status, "%sstep %" PRIu64 ": ", which == EVALUATE ? "evaluation after " : "",
-                        session->n_updates);
-    return status;
+    return cvy_team_run(&session->plan->team, run_task, &run);
 }
 
 /* A loss that is not finite stopped the step before any update: say where it comes from. */
