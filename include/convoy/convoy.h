@@ -297,7 +297,8 @@ typedef struct {
     int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
     int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
                        fixed S and T the result has the same bits on any number of devices */
-    bool sync_bn; /* batch-norm normalises over all shards of a batch rather than within each: strategies single, dp and
+    bool
+        sync_bn; /* batch-norm normalises over all shards of a batch rather than within each: strategies single, dp and
                      ddp, which then keep the activations of all their shards */
     int threads_per_device;            /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;             /* "auto", "direct", "winograd" where it can; NULL: auto */
@@ -349,8 +350,8 @@ CVY_API void cvy_session_set_lr(cvy_session *session, double lr);
    the step.
    An update of several batches: each says in n_update how many images they have together, by which the loss is
    divided, and the plan's `accumulate` makes room for their sum. cvy_step updates with the last of them; or cvy_forward
-   and cvy_backward run for each, which adds the gradients in this order, then cvy_update. A batch size that was not met before is compiled when it is met: some milliseconds, and more memory
-   if it needs it.
+   and cvy_backward run for each, which adds the gradients in this order, then cvy_update.
+   A batch size that was not met before is compiled when it is met: some milliseconds, and more memory if it needs it.
      CVY_ERR_USAGE  the batch does not fit the plan (too large, other image shape, no labels where the loss needs
                     them), the plan has no optimizer, the learning rate is not finite, the order of the calls is
                     wrong. Nothing has changed; go on

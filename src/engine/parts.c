@@ -9,7 +9,7 @@ static bool is_exchange(const struct cvy_graph *g, int32_t node, enum cvy_phase 
            (g->nodes.data[node].op->flags & CVY_OP_COLLECTIVE) != 0;
 }
 
-/* Bucket b is complete with the node that makes the last gradient of those up to it, the stage's last with the stage. */
+/* Bucket b is complete with the node that makes the last gradient of those up to it, the last with the stage. */
 static int32_t bucket_end(const struct cvy_graph *g, int32_t bucket, int32_t first_bucket,
                           int32_t last_bucket) {
     int32_t end = -1;

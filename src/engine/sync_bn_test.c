@@ -215,9 +215,9 @@ static void as_one_shard(void **state) {
     check_against_one("cpu", 8, 6, 1e-6); /* empty shards */
 }
 
-/* A real network: one step of resnet20 with 8 shards, against the whole batch in one. In the arithmetic of the reference:
-   in single precision, one shard alone is off by 2e-6, and 8 shards by 1e-6; and a relu whose input is as near to zero as
-   rounding goes makes either jump by 1e-3, which these images avoid. */
+/* A real network: one step of resnet20 with 8 shards, against the whole batch in one. In the arithmetic of the
+   reference: in single precision, one shard alone is off by 2e-6, and 8 shards by 1e-6; and a relu whose input is as
+   near to zero as rounding goes makes either jump by 1e-3, which these images avoid. */
 static void as_one_shard_in_resnet20(void **state) {
     (void)state;
     enum { N = 32, MOST = 1 << 19 };

@@ -1,5 +1,5 @@
-/* exchange_rows: each shard gives a row, and every shard gets the rows of all. The engine runs it between two parts of a
-   pass; the reference is what shard 0 has when the others are empty. */
+/* exchange_rows: each shard gives a row, and every shard gets the rows of all. The engine runs it between two parts
+   of a pass; the reference is what shard 0 has when the others are empty. */
 #include "ops/batch_norm.h"
 #include "ops/infer.h"
 

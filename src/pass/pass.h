@@ -15,8 +15,8 @@ cvy_status cvy_pass_mode(const struct cvy_graph *g, bool is_training, const char
 /* fuse: batch_norm + relu, batch_norm + add + relu become one batch_norm. */
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
 
-/* sync_bn: every training batch_norm takes its statistics over all shards: the node becomes several, with an exchange of
-   rows among them. After fuse, before autodiff. */
+/* sync_bn: every training batch_norm takes its statistics over all shards: the node becomes several, with an exchange
+   of rows among them. After fuse, before autodiff. */
 cvy_status cvy_pass_sync_bn(const struct cvy_graph *g, int64_t n_shards, struct cvy_graph **out);
 
 /* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by what a layer's

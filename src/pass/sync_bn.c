@@ -1,9 +1,10 @@
-/* sync_bn: every training batch_norm normalises over all shards of the batch: moments of the shard, an exchange of rows,
-   the merged statistics, then batch_norm with these (see ops/batch_norm.h). The statistic that moves the running values
-   is the merged one. */
+/* sync_bn: every training batch_norm normalises over all shards of the batch: moments of the shard, an exchange of
+   rows, the merged statistics, then batch_norm with these (see ops/batch_norm.h). The statistic that moves the running
+   values is the merged one. */
 #include "ops/batch_norm.h"
 #include "pass/pass.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ static cvy_status add(const struct rewriter *r, const struct cvy_node *of, const
 
 static cvy_status rewrite(struct rewriter *r, const struct cvy_node *norm) {
     const struct cvy_exchange_rows_attrs exchange = {.shards = r->n_shards};
-    cvy_value in[8], out[CVY_MAX_OUT], merge_in[2], merged[3];
+    cvy_value in[8] = {0}, out[CVY_MAX_OUT], merge_in[2], merged[3];
+    assert(norm->n_in > CVY_BATCH_NORM_RUNNING_VAR && norm->n_in <= (int)(sizeof in / sizeof *in));
     for (int k = 0; k < norm->n_in; k++)
         in[k] = norm->in[k] == CVY_NONE ? CVY_NONE : r->map[norm->in[k]];
     const struct cvy_batch_norm_merge_attrs merge = {

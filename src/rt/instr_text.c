@@ -22,8 +22,8 @@ static const char letters[] = {[CVY_PHASE_FORWARD] = 'F',
                                [CVY_PHASE_UPDATE] = 'U',
                                [CVY_PHASE_REFRESH] = 'R'};
 
-/* Of a run or an exchange: which segment. Of a message: phase and stage of the segment that it comes from or goes to, and as part
-   the other stage. */
+/* Of a run or an exchange: which segment. Of a message: phase and stage of the segment that it comes from or goes to,
+   and as part the other stage. */
 static bool has_phase(enum cvy_instr_kind kind) {
     return kind == CVY_I_RUN || kind == CVY_I_EXCHANGE || kind == CVY_I_SEND || kind == CVY_I_RECV;
 }

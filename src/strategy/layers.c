@@ -1,7 +1,8 @@
 /* layers: see writer.h. */
 #include "strategy/writer.h"
 
-/* All devices together, or a device alone, which then clears the rows of empty shards; the rows of `part` are complete on each when it is over. */
+/* All devices together, or a device alone, which then clears the rows of empty shards; the rows of `part` are complete
+   on each when it is over. */
 static void emit_exchange(struct cvy_scheduler *w, enum cvy_phase phase, int32_t part) {
     struct cvy_instr instr = cvy_instr_make(CVY_I_EXCHANGE);
     instr.phase = phase;

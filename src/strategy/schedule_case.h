@@ -16,7 +16,7 @@ struct schedule_case {
     int32_t n_buckets_of_stage; /* 0: inference */
     bool has_skips, is_accumulating;
     bool
-        is_in_layers; /* rows are exchanged: twice in the forward pass, in the backward one while each bucket is worked on */
+        is_in_layers; /* rows are exchanged: twice in the forward pass, and once for each bucket in the backward one */
     /* what came out */
     struct cvy_strategy_input input; /* the device's number is of no use here */
     int32_t bucket_stage[CASE_MAX_BUCKETS];

@@ -1,5 +1,5 @@
-/* batch_norm_backward_shift: dx and dresidual, in one pass, once the sums of all shards are there. Each block's channels
-   are added over the rows in the tree over shards. */
+/* batch_norm_backward_shift: dx and dresidual, in one pass, once the sums of all shards are there. Each block's
+   channels are added over the rows in the tree over shards. */
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/norm_backward.h"
 #include "base/mem.h"

@@ -50,7 +50,7 @@ CPU_VECTOR static void norm_backward_sums(const struct cpu_norm_tensors *me, con
     }
 }
 
-void cpu_norm_sums_block(const struct cpu_norm_tensors *me, const float *means, const struct cpu_view *v,
+void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
                          const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out) {
     int n_channels = cpu_n_channels(v, block);
     cpu_v16 mean, u, ud;
@@ -58,7 +58,7 @@ void cpu_norm_sums_block(const struct cpu_norm_tensors *me, const float *means, 
     *out = (struct cpu_norm_sums){0};
     struct cpu_walk walk = cpu_walk_start(v, cell, block);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
-        norm_backward_sums(me, &c, &mean, &u, &ud);
+        norm_backward_sums(tensors, &c, &mean, &u, &ud);
         for (int l = 0; l < n_channels; l++) {
             out->u[l] += (double)u[l];
             out->ud[l] += (double)ud[l];
@@ -101,9 +101,9 @@ CPU_VECTOR static void norm_backward_apply(const struct cpu_norm_tensors *me, co
         apply_vectors(&here, &s_here, c, c->width);
 }
 
-void cpu_norm_slope_block(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *slope,
+void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slope,
                           const struct cpu_view *v, const struct cpu_cell *cell, int64_t block) {
     struct cpu_walk walk = cpu_walk_start(v, cell, block);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
-        norm_backward_apply(me, slope, &c);
+        norm_backward_apply(tensors, slope, &c);
 }

@@ -18,12 +18,11 @@ struct cpu_norm_tensors { /* absent ones are NULL */
     bool is_plain; /* all lanes are of one channel */
 };
 
-/* What a cell of the grid has of a block; `mean` of all channels. */
-void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *mean,
-                         const struct cpu_view *view, const struct cpu_cell *cell, int64_t block,
-                         struct cpu_norm_sums *out);
+/* What a cell of the grid has of a block; `means` of all channels. */
+void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
+                         const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out);
 /* dx and dresidual of a cell's part of a block. */
 void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slope,
-                          const struct cpu_view *view, const struct cpu_cell *cell, int64_t block);
+                          const struct cpu_view *v, const struct cpu_cell *cell, int64_t block);
 
 #endif
