@@ -97,18 +97,23 @@ function(cvy_benches dir)
   endforeach()
 endfunction()
 
-# cvy_mpirun_tests(NAME TARGET N…): TARGET, a test program, as N processes under each MPI library whose plugin is built ->
-# NAME_openmpi_N and NAME_mpich_N.
+# cvy_mpirun_test(NAME TARGET LIBRARY N VARIABLE…): TARGET, a test program, as N processes of mpirun.LIBRARY.
+function(cvy_mpirun_test name target library n)
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/with_mpirun ${library} ${n} $<TARGET_FILE:${target}>
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${CVY_TEST_ENVIRONMENT};SANITIZE=${CVY_SANITIZE};${ARGN}")
+  add_dependencies(${target} convoy_mpi_${library})
+endfunction()
+
+# cvy_mpirun_tests(NAME TARGET N…): the same under each MPI library whose plugin is built -> NAME_openmpi_N, NAME_mpich_N;
+# and once as if the processes were on several machines -> NAME_openmpi_far, NAME_mpich_far.
 function(cvy_mpirun_tests name target)
   foreach(plugin ${CVY_PLUGINS})
     string(REGEX REPLACE "^mpi_" "" library ${plugin})
     foreach(n ${ARGN})
-      set(test ${name}_${library}_${n})
-      add_test(NAME ${test} COMMAND ${CMAKE_SOURCE_DIR}/tests/with_mpirun ${library} ${n} $<TARGET_FILE:${target}>
-               WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-      set_tests_properties(${test} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
-                           ENVIRONMENT "${CVY_TEST_ENVIRONMENT};SANITIZE=${CVY_SANITIZE}")
+      cvy_mpirun_test(${name}_${library}_${n} ${target} ${library} ${n})
     endforeach()
-    add_dependencies(${target} convoy_${plugin})
+    cvy_mpirun_test(${name}_${library}_far ${target} ${library} 3 CONVOY_NO_SHARED_MEMORY=1)
   endforeach()
 endfunction()

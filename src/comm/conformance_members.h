@@ -11,16 +11,17 @@
 
 enum { MAX_MEMBERS = 16 };
 
+enum { MAX_WORLDS = 8, SHARED_BYTES = 4096 };
+
 /* Which transport is tested, and among which processes: every process runs the whole suite, with its share of the
    members, and judges those alone. */
 struct suite {
     const struct cvy_transport *transport;
-    struct cvy_world *world;   /* NULL: this process alone */
-    struct cvy_group *meeting; /* of the processes, so that they begin each case together */
+    int n_worlds; /* 0: no processes but this one; more than one: a test that plays several */
+    struct cvy_world *worlds[MAX_WORLDS];
+    struct cvy_group *meeting; /* of several processes, so that they begin each case together */
     void *shared;              /* SHARED_BYTES that all processes see */
 };
-
-enum { SHARED_BYTES = 4096 };
 
 struct member {
     const struct cvy_transport *transport;
@@ -48,46 +49,65 @@ static void meet(const struct suite *suite) {
 /* A place that the members of all processes share, zeroed. */
 static void *shared_place(const struct suite *suite) {
     meet(suite);
-    if (!suite->world || suite->world->rank == 0)
+    if (suite->n_worlds == 0 || suite->worlds[0]->rank == 0)
         memset(suite->shared, 0, SHARED_BYTES);
     meet(suite);
     return suite->shared;
 }
 
+struct opened {
+    struct cvy_group *by_world[MAX_WORLDS][MAX_MEMBERS];
+    struct cvy_group *here[MAX_MEMBERS]; /* NULL: in another process */
+};
+
 /* Members are spread in blocks over the processes. */
-static void open_members(const struct suite *suite, int n, double timeout_s, struct cvy_group **groups) {
+static void open_members(const struct suite *suite, int n, double timeout_s, struct opened *groups) {
     int32_t process[MAX_MEMBERS];
-    struct cvy_group_spec spec = {.world = suite->world, .n = n, .timeout_s = timeout_s};
-    for (int m = 0; m < n && suite->world; m++)
-        process[m] = m * suite->world->size / n;
-    if (suite->world)
-        spec.process = process;
+    struct cvy_group_spec spec = {.n = n, .timeout_s = timeout_s};
+    memset(groups, 0, sizeof *groups);
+    for (int m = 0; m < n && suite->n_worlds > 0; m++)
+        process[m] = m * suite->worlds[0]->size / n;
     meet(suite);
-    if (suite->transport->open(&spec, groups) != CVY_OK)
-        fail_msg("a group of %d cannot open: %s", n, cvy_error());
+    for (int w = 0; w < suite->n_worlds || w == 0; w++) {
+        if (suite->n_worlds > 0) {
+            spec.world = suite->worlds[w];
+            spec.process = process;
+        }
+        if (suite->transport->open(&spec, groups->by_world[w]) != CVY_OK)
+            fail_msg("a group of %d cannot open: %s", n, cvy_error());
+        for (int m = 0; m < n; m++) {
+            if (groups->by_world[w][m])
+                groups->here[m] = groups->by_world[w][m];
+        }
+    }
+}
+
+static void close_members(const struct suite *suite, int n, struct opened *groups) {
+    for (int w = 0; w < suite->n_worlds || w == 0; w++)
+        suite->transport->close(n, groups->by_world[w]);
 }
 
 /* Runs n members to their ends, those of this process; their statuses are for the caller to judge. */
 static void run_members(const struct suite *suite, int n, double timeout_s,
                         cvy_status (*member_main)(struct member *), void *context, struct member *members) {
-    struct cvy_group *groups[MAX_MEMBERS];
+    struct opened groups;
     pthread_t threads[MAX_MEMBERS];
-    open_members(suite, n, timeout_s, groups);
+    open_members(suite, n, timeout_s, &groups);
     for (int m = 0; m < n; m++) {
         members[m] = (struct member){.transport = suite->transport,
-                                     .group = groups[m],
+                                     .group = groups.here[m],
                                      .rank = m,
                                      .n = n,
                                      .context = context,
                                      .main = member_main};
-        if (groups[m])
+        if (members[m].group)
             assert_int_equal(cvy_thread_start(&threads[m], "member", member_thread, &members[m]), CVY_OK);
     }
     for (int m = 0; m < n; m++) {
-        if (groups[m])
+        if (members[m].group)
             pthread_join(threads[m], NULL);
     }
-    suite->transport->close(n, groups);
+    close_members(suite, n, &groups);
 }
 
 static void run_members_ok(const struct suite *suite, int n, cvy_status (*member_main)(struct member *),

@@ -2,6 +2,7 @@
 #include "comm/courier.h"
 
 #include "comm/ferry.h"
+#include "comm/lane.h"
 #include "comm/party.h"
 
 #include <stdatomic.h>
@@ -199,6 +200,27 @@ bool cvy_courier_bury(struct cvy_courier *courier, struct cvy_ferry *ferry) {
     return cvy_ferry_cancel(ferry, courier);
 }
 
+bool cvy_courier_bury_lane(struct cvy_courier *courier, struct cvy_lane *lane) {
+    if (!lane)
+        return true;
+    lane->next = courier->dying_lanes;
+    courier->dying_lanes = lane;
+    return cvy_lane_cancel(lane, courier);
+}
+
+static bool collect_dying_lanes(struct cvy_courier *courier) {
+    for (struct cvy_lane **at = &courier->dying_lanes; *at;) {
+        struct cvy_lane *lane = *at;
+        if (cvy_lane_is_idle(lane, courier)) {
+            *at = lane->next;
+            cvy_lane_free(lane);
+        } else {
+            at = &lane->next;
+        }
+    }
+    return !courier->has_failed;
+}
+
 static bool collect_dying(struct cvy_courier *courier) {
     for (struct cvy_ferry **at = &courier->dying; *at;) {
         struct cvy_ferry *ferry = *at;
@@ -211,7 +233,7 @@ static bool collect_dying(struct cvy_courier *courier) {
         *at = ferry->next;
         cvy_ferry_free(ferry);
     }
-    return true;
+    return collect_dying_lanes(courier);
 }
 
 /* Parties whose group is closed go, once what their members sent is on its way. They count it last: then their memory is
@@ -295,7 +317,7 @@ bool cvy_courier_end(struct cvy_courier *courier) {
 
 cvy_status cvy_courier_init(struct cvy_courier *courier) {
     CVY_TRY(CVY_ALLOC(courier->has_left, (size_t)courier->size));
-    return CVY_OK;
+    return CVY_ALLOC(courier->is_near, (size_t)courier->size);
 }
 
 void cvy_courier_free(struct cvy_courier *courier) {
@@ -315,5 +337,10 @@ void cvy_courier_free(struct cvy_courier *courier) {
         next = ferry->next;
         cvy_ferry_free(ferry);
     }
+    for (struct cvy_lane *lane = courier->dying_lanes, *next; lane; lane = next) {
+        next = lane->next;
+        cvy_lane_free(lane);
+    }
     free(courier->has_left);
+    free(courier->is_near);
 }

@@ -12,6 +12,7 @@
 
 struct cvy_party;
 struct cvy_ferry;
+struct cvy_lane;
 
 struct cvy_sent_note { /* on its way, or free to be used again */
     struct cvy_note note;
@@ -28,6 +29,7 @@ struct cvy_courier {
     const struct cvy_network *network;
     void *self; /* the network's */
     int rank, size, max_tag;
+    bool *is_near; /* [size] the process is on this machine, and may share memory with us */
     struct cvy_bell bell;
     /* The network failed, or is of no use any more: ends every wait of this process. */
     void (*lost)(void *context, const char *reason);
@@ -43,6 +45,7 @@ struct cvy_courier {
     /* the thread's own */
     struct cvy_party *parties;
     struct cvy_ferry *dying; /* until their messages are done */
+    struct cvy_lane *dying_lanes;
     struct cvy_sent_note *under_way, *spare;
     struct cvy_kept_note *kept;
     struct cvy_note incoming;
@@ -75,7 +78,8 @@ bool cvy_courier_test(struct cvy_courier *courier, struct cvy_network_request *r
 bool cvy_courier_cancel(struct cvy_courier *courier, struct cvy_network_request *request);
 /* Notes that came too early for this group are heard again. */
 bool cvy_courier_rehear(struct cvy_courier *courier, struct cvy_party *party);
-/* Takes over a ferry that its party does not need any more. */
+/* Takes over what its party does not need any more. */
 bool cvy_courier_bury(struct cvy_courier *courier, struct cvy_ferry *ferry);
+bool cvy_courier_bury_lane(struct cvy_courier *courier, struct cvy_lane *lane); /* accepts NULL */
 
 #endif

@@ -51,7 +51,7 @@ static int run_alone(const struct cvy_transport *mpi) {
 static cvy_status share(struct suite *suite) {
     char path[] = "/tmp/convoy-suite-XXXXXX";
     int file = -1;
-    if (suite->world->rank == 0) {
+    if (suite->worlds[0]->rank == 0) {
         file = mkstemp(path);
         if (file < 0 || ftruncate(file, SHARED_BYTES) != 0)
             return CVY_FAIL(CVY_ERR_IO, "cannot make %s", path);
@@ -64,7 +64,7 @@ static cvy_status share(struct suite *suite) {
         return CVY_FAIL(CVY_ERR_IO, "cannot map %s", path);
     close(file);
     CVY_TRY(suite->transport->barrier(suite->meeting, "mapped"));
-    if (suite->world->rank == 0)
+    if (suite->worlds[0]->rank == 0)
         unlink(path);
     return CVY_OK;
 }
@@ -72,19 +72,21 @@ static cvy_status share(struct suite *suite) {
 static cvy_status run_launched(struct suite *suite, int *n_failed) {
     int32_t process[64];
     struct cvy_group *members[64];
-    CVY_TRY(suite->transport->join(TIMEOUT_S, &none, &suite->world));
-    int n = suite->world->size;
+    CVY_TRY(suite->transport->join(TIMEOUT_S, &none, &suite->worlds[0]));
+    suite->n_worlds = 1;
+    int n = suite->worlds[0]->size;
     for (int i = 0; i < n; i++)
         process[i] = i;
-    struct cvy_group_spec spec = {.world = suite->world, .n = n, .process = process, .timeout_s = TIMEOUT_S};
+    struct cvy_group_spec spec = {
+        .world = suite->worlds[0], .n = n, .process = process, .timeout_s = TIMEOUT_S};
     CVY_TRY(suite->transport->open(&spec, members));
-    suite->meeting = members[suite->world->rank];
+    suite->meeting = members[suite->worlds[0]->rank];
     CVY_TRY(share(suite));
     *n_failed = transport_conformance(suite);
     if (*n_failed == 0)
         CVY_TRY(suite->transport->barrier(suite->meeting, "end"));
     suite->transport->close(n, members);
-    return suite->transport->leave(suite->world, *n_failed == 0 ? NULL : "the suite failed");
+    return suite->transport->leave(suite->worlds[0], *n_failed == 0 ? NULL : "the suite failed");
 }
 
 int main(void) {

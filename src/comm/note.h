@@ -4,12 +4,14 @@
 #ifndef CVY_COMM_NOTE_H
 #define CVY_COMM_NOTE_H
 
+#include "comm/shared.h"
 #include "rt/comm.h"
 
 enum cvy_note_kind {
     CVY_NOTE_OP,     /* all members of the sender have come to operation `sequence` of the group */
     CVY_NOTE_LATE,   /* some have, and have been waiting for long; these have not */
     CVY_NOTE_FORM,   /* the sender opened its end of a link */
+    CVY_NOTE_LANE,   /* the sender's end of a lane */
     CVY_NOTE_CREDIT, /* the sender has taken so many messages from a link */
     CVY_NOTE_GOODBYE /* the sender is done with everything */
 };
@@ -35,6 +37,12 @@ struct cvy_end_form { /* one end of a link */
     uint64_t n_bytes;
 };
 
+struct cvy_lane_form {
+    bool is_offer;                 /* by the end that answers; else the asker's word about it */
+    int32_t tag;                   /* of the messages to the sender */
+    struct cvy_shared_name shared; /* offered, or taken; pid 0: none */
+};
+
 struct cvy_credit {
     int32_t link;
     uint64_t n_received;
@@ -48,6 +56,7 @@ struct cvy_note {
         struct cvy_op_form op;
         struct cvy_late late;
         struct cvy_end_form end;
+        struct cvy_lane_form lane;
         struct cvy_credit credit;
     };
 };

@@ -10,7 +10,7 @@
    Invariants:
    - A member waits for an operation before it begins more than CVY_MAX_REDUCTIONS + 1 others, so post k % CVY_OPS is
      free again when operation k + CVY_OPS is posted.
-   - The network never touches the memory of members: all data goes through the rings of links.
+   - The network never touches the memory of members: all data goes through lanes and the rings of links.
    - The courier touches it only between the last post and `done`; once the group is aborted it stops, and
      says so in `settled`. A member returns with an error only after that (or after a second, should the thread be
      stuck). */
@@ -19,17 +19,14 @@
 
 #include "comm/ferry.h"
 #include "comm/hub.h"
+#include "comm/lane.h"
 #include "comm/note.h"
 #include "rt/tree.h"
 
 enum {
     CVY_OPS = 512,
-    CVY_AHEAD = 32,                    /* operations that others are told before the one at work */
-    CVY_HEARD = 2 * CVY_AHEAD,         /* so far ahead of ours may another be when it tells */
-    CVY_PIECE_BYTES = 256 << 10,       /* of a message with data */
-    CVY_PIECES = 4,                    /* of one kind between two processes under way */
-    CVY_RING_PARTIALS = CVY_MAX_LINKS, /* numbers of the rings for data, beyond those of links */
-    CVY_RING_SUMS,
+    CVY_AHEAD = 32,            /* operations that others are told before the one at work */
+    CVY_HEARD = 2 * CVY_AHEAD, /* so far ahead of ours may another be when it tells */
 };
 
 struct cvy_post {
@@ -45,14 +42,14 @@ struct cvy_round {
 /* Another process of the group, or this one itself. */
 struct cvy_peer {
     int rank;
-    int first, n;              /* its members */
-    struct cvy_op_form *heard; /* [CVY_HEARD] operation k at k % CVY_HEARD */
-    uint64_t n_heard;          /* operations that it has told */
-    bool is_summing;           /* the rings are open */
-    struct cvy_ferry *partials_out, *sums_out, *partials_in, *sums_in;
+    int first, n;                        /* its members */
+    struct cvy_op_form *heard;           /* [CVY_HEARD] operation k at k % CVY_HEARD */
+    uint64_t n_heard;                    /* operations that it has told */
+    struct cvy_lane *asking, *answering; /* for data to it and from it; NULL until there is some */
     /* the reduction at work: pieces, and how many partial sums it brings */
     size_t n_out, n_back;
     int32_t n_nodes;
+    float *question; /* its piece of the own slice */
 };
 
 /* The reduction at work. */
@@ -134,19 +131,13 @@ void cvy_party_dismiss(struct cvy_party *party);
 
 struct cvy_peer *cvy_party_peer(struct cvy_party *party, int rank); /* NULL: none of the group's */
 int cvy_party_peer_of(const struct cvy_party *party, int member);   /* index of its process */
-/* Opens the rings for data to and from a peer, once. */
-cvy_status cvy_party_open_rings(struct cvy_party *party, struct cvy_peer *peer);
+/* Opens a lane to (is_asker) or from a peer, once. */
+cvy_status cvy_party_open_lane(struct cvy_party *party, struct cvy_peer *peer, bool is_asker);
 /* Both begin and do what can be done at once; *is_done. Failing ends the group. */
 cvy_status cvy_party_reduce_begin(struct cvy_party *party, const struct cvy_round *op);
 cvy_status cvy_party_reduce_step(struct cvy_party *party, const struct cvy_round *op, bool *moved,
                                  bool *is_done);
 cvy_status cvy_party_broadcast_step(struct cvy_party *party, const struct cvy_round *op, bool *moved,
                                     bool *is_done);
-
-/* A ring, as the courier uses it: where the next message goes (NULL: full), and the oldest one. */
-void *cvy_ring_room(struct cvy_ferry *ferry);
-void cvy_ring_send(struct cvy_ferry *ferry, size_t n_bytes, int32_t tag);
-const void *cvy_ring_front(struct cvy_ferry *ferry, size_t n_bytes, int32_t tag, cvy_status *status);
-void cvy_ring_pop(struct cvy_ferry *ferry);
 
 #endif

@@ -27,38 +27,51 @@ static void spread(const struct cvy_party *party, const struct cvy_round *op, in
     }
 }
 
+/* One piece, when it is there and the next process has room for it. */
+static cvy_status pass_on(struct cvy_party *party, const struct cvy_round *op, const struct chain *chain,
+                          bool *moved) {
+    const struct cvy_broadcast *what = &op->posts[0].broadcast;
+    size_t at = party->n_spread * CVY_PIECE_BYTES;
+    size_t n = what->n_bytes - at < CVY_PIECE_BYTES ? what->n_bytes - at : CVY_PIECE_BYTES;
+    uint64_t number = atomic_load(&party->done.value);
+    cvy_status status = CVY_OK;
+    void *room = chain->after ? cvy_lane_room(chain->after->asking) : NULL;
+    const void *piece = chain->before ? cvy_lane_question(chain->before->answering, n, number, &status)
+                                      : (unsigned char *)op->posts[chain->root].broadcast.bytes + at;
+    if (!piece || (chain->after && !room))
+        return status;
+    spread(party, op, chain->root, at, n, piece);
+    if (chain->after) {
+        memcpy(room, piece, n);
+        cvy_lane_ask(chain->after->asking, n, number);
+    }
+    if (chain->before)
+        cvy_lane_answer(chain->before->answering, 0);
+    party->n_spread++;
+    *moved = true;
+    return CVY_OK;
+}
+
 cvy_status cvy_party_broadcast_step(struct cvy_party *party, const struct cvy_round *op, bool *moved,
                                     bool *is_done) {
     const struct cvy_broadcast *what = &op->posts[0].broadcast;
-    struct chain chain = chain_of(party, what->root);
     size_t n_pieces = (what->n_bytes + CVY_PIECE_BYTES - 1) / CVY_PIECE_BYTES;
-    int32_t tag = (int32_t)(atomic_load(&party->done.value) & INT32_MAX);
-    if (n_pieces > 0 && chain.before)
-        CVY_TRY(cvy_party_open_rings(party, chain.before));
-    if (n_pieces > 0 && chain.after)
-        CVY_TRY(cvy_party_open_rings(party, chain.after));
-    if (party->n_spread < n_pieces) {
-        size_t at = party->n_spread * CVY_PIECE_BYTES;
-        size_t n = what->n_bytes - at < CVY_PIECE_BYTES ? what->n_bytes - at : CVY_PIECE_BYTES;
-        cvy_status status = CVY_OK;
-        void *room = chain.after ? cvy_ring_room(chain.after->sums_out) : NULL;
-        const void *piece = chain.before ? cvy_ring_front(chain.before->sums_in, n, tag, &status)
-                                         : (const unsigned char *)op->posts[chain.root].broadcast.bytes + at;
-        CVY_TRY(status);
-        if (chain.before)
-            atomic_store(&party->awaited, (int)(chain.before - party->peers));
-        if (piece && (room || !chain.after)) {
-            spread(party, op, chain.root, at, n, piece);
-            if (chain.after) {
-                memcpy(room, piece, n);
-                cvy_ring_send(chain.after->sums_out, n, tag);
-            }
-            if (chain.before)
-                cvy_ring_pop(chain.before->sums_in);
-            party->n_spread++;
-            *moved = true;
-        }
-    }
-    *is_done = party->n_spread == n_pieces;
-    return CVY_OK;
+    *is_done = n_pieces == 0;
+    if (n_pieces == 0)
+        return CVY_OK;
+    struct chain chain = chain_of(party, what->root);
+    if (chain.before)
+        CVY_TRY(cvy_party_open_lane(party, chain.before, false));
+    if (chain.after)
+        CVY_TRY(cvy_party_open_lane(party, chain.after, true));
+    struct cvy_peer *awaited = chain.before && party->n_spread < n_pieces ? chain.before : chain.after;
+    atomic_store(&party->awaited, awaited ? (int)(awaited - party->peers) : -1);
+    if (party->n_spread < n_pieces)
+        CVY_TRY(pass_on(party, op, &chain, moved));
+    struct cvy_lane *asking = chain.after ? chain.after->asking : NULL;
+    cvy_status status = CVY_OK;
+    while (asking && cvy_lane_answered(asking, 0, atomic_load(&party->done.value), &status))
+        cvy_lane_take(asking);
+    *is_done = party->n_spread == n_pieces && (!asking || asking->taken == asking->asked);
+    return status;
 }

@@ -1,11 +1,10 @@
 /* All-reduce between processes: each owns a slice of the floats. A process adds the aligned subtrees that its members
-   hold, sends those of each slice to its owner, piece by piece, sums its own slice from what the others sent and what its
-   own members have, in the tree's order, and sends the sums back to those that want them. All of it overlaps: a step does
-   one piece of each kind where one can be done.
+   hold and asks the owner of each slice with them, piece by piece; it sums its own slice from what the others asked with
+   and what its own members have, in the tree's order, and answers with the sum (or with nothing, where it is not wanted).
+   All of it overlaps: a step does one piece of each kind where one can be done.
 
-   What arrives for a slice is summed straight from the ring, and a sum is written straight to the members' results and to
-   the rings of the others, in one pass. A result may lie where a member's partial sum is: its sum comes back only
-   after that partial sum went out. */
+   A sum is written straight to the members' results and to the places of the questions, in one pass. A result may lie where
+   a member's partial sum is: its sum comes back only after that partial sum went out. */
 #include "comm/blocksum.h"
 #include "comm/party.h"
 
@@ -94,7 +93,8 @@ cvy_status cvy_party_reduce_begin(struct cvy_party *party, const struct cvy_roun
     for (int i = 0; i < party->n_peers; i++) {
         struct cvy_peer *peer = &party->peers[i];
         peer->n_out = peer->n_back = 0;
-        CVY_TRY(cvy_party_open_rings(party, peer));
+        CVY_TRY(cvy_party_open_lane(party, peer, true));
+        CVY_TRY(cvy_party_open_lane(party, peer, false));
     }
     return CVY_OK;
 }
@@ -124,12 +124,13 @@ static bool is_wanted_by(const struct cvy_party *party, const struct cvy_peer *p
 }
 
 /* Out: what the members here hold of a piece of another's slice, one node behind the other. */
-static bool step_out(struct cvy_party *party, const struct cvy_reduction *what, int owner, int32_t tag) {
+static void step_out(struct cvy_party *party, const struct cvy_reduction *what, int owner, uint64_t number,
+                     bool *moved) {
     struct cvy_reducing *now = party->reducing;
     struct cvy_peer *peer = &party->peers[owner];
-    float *room = cvy_ring_room(peer->partials_out);
+    float *room = cvy_lane_room(peer->asking);
     if (!room)
-        return false;
+        return;
     struct piece piece = piece_of(party, what, owner, peer->n_out);
     for (int32_t k = 0; k < now->n_nodes; k++) {
         int32_t begin = now->begin[k];
@@ -143,73 +144,70 @@ static bool step_out(struct cvy_party *party, const struct cvy_reduction *what, 
                                    .results = &node};
         cvy_blocksum_run(&sum, 0, piece.n);
     }
-    cvy_ring_send(peer->partials_out, (size_t)now->n_nodes * piece.n * sizeof(float), tag);
+    cvy_lane_ask(peer->asking, (size_t)now->n_nodes * piece.n * sizeof(float), number);
     peer->n_out++;
-    return true;
+    *moved = true;
 }
 
 /* Back: a piece of another's slice, summed. */
-static cvy_status step_back(struct cvy_party *party, const struct cvy_reduction *what, int owner, int32_t tag,
-                            bool *moved) {
+static cvy_status step_back(struct cvy_party *party, const struct cvy_reduction *what, int owner,
+                            uint64_t number, bool *moved) {
     const struct cvy_reducing *now = party->reducing;
     struct cvy_peer *peer = &party->peers[owner];
     struct piece piece = piece_of(party, what, owner, peer->n_back);
+    size_t n_bytes = now->n_results > 0 ? piece.n * sizeof(float) : 0;
     cvy_status status = CVY_OK;
-    const void *sums = cvy_ring_front(peer->sums_in, piece.n * sizeof(float), tag, &status);
+    const void *sums = cvy_lane_answered(peer->asking, n_bytes, number, &status);
     if (!sums)
         return status;
     for (int32_t r = 0; r < now->n_results; r++)
-        memcpy(now->results[r] + piece.at, sums, piece.n * sizeof(float));
-    cvy_ring_pop(peer->sums_in);
+        memcpy(now->results[r] + piece.at, sums, n_bytes);
+    cvy_lane_take(peer->asking);
     peer->n_back++;
     *moved = true;
     return CVY_OK;
 }
 
-/* Is everything there for the next piece of the own slice: what others hold of it, and room for its sums? */
-static cvy_status is_summable(struct cvy_party *party, struct piece piece, int32_t tag, bool *out) {
-    *out = false;
+/* Finds what all others hold of the next piece of the own slice; *is_there: have all asked? */
+static cvy_status find_terms(struct cvy_party *party, struct piece piece, uint64_t number, bool *is_there) {
+    struct cvy_reducing *now = party->reducing;
+    *is_there = false;
     for (int i = 0; i < party->n_peers; i++) {
         struct cvy_peer *peer = &party->peers[i];
+        cvy_status status = CVY_OK;
         if (i == party->me)
             continue;
-        cvy_status status = CVY_OK;
-        size_t n_bytes = (size_t)peer->n_nodes * piece.n * sizeof(float);
-        if (peer->n_nodes > 0 && !cvy_ring_front(peer->partials_in, n_bytes, tag, &status)) {
+        peer->question = cvy_lane_question(peer->answering, (size_t)peer->n_nodes * piece.n * sizeof(float),
+                                           number, &status);
+        if (!peer->question) {
             atomic_store(&party->awaited, i);
             return status;
         }
-        if (is_wanted_by(party, peer) && !cvy_ring_room(peer->sums_out))
-            return CVY_OK;
     }
-    *out = true;
+    for (int32_t t = 0; t < now->n_terms; t++) {
+        const struct cvy_term *term = &now->terms[t];
+        now->term_at[t] = term->peer == party->me
+                              ? now->own[term->index] + piece.at
+                              : party->peers[term->peer].question + (size_t)term->index * piece.n;
+    }
+    *is_there = true;
     return CVY_OK;
 }
 
-static cvy_status step_sum(struct cvy_party *party, const struct cvy_reduction *what, int32_t tag,
+static cvy_status step_sum(struct cvy_party *party, const struct cvy_reduction *what, uint64_t number,
                            bool *moved) {
     struct cvy_reducing *now = party->reducing;
     struct piece piece = piece_of(party, what, party->me, now->n_summed);
-    bool is_ready;
-    CVY_TRY(is_summable(party, piece, tag, &is_ready));
-    if (!is_ready)
+    bool is_there;
+    CVY_TRY(find_terms(party, piece, number, &is_there));
+    if (!is_there)
         return CVY_OK;
-    for (int32_t t = 0; t < now->n_terms; t++) {
-        const struct cvy_term *term = &now->terms[t];
-        cvy_status status = CVY_OK;
-        struct cvy_peer *peer = &party->peers[term->peer];
-        size_t n_bytes = (size_t)peer->n_nodes * piece.n * sizeof(float);
-        now->term_at[t] = term->peer == party->me
-                              ? now->own[term->index] + piece.at
-                              : (const float *)cvy_ring_front(peer->partials_in, n_bytes, tag, &status) +
-                                    (size_t)term->index * piece.n;
-    }
     int32_t n_results = 0;
     for (int32_t r = 0; r < now->n_results; r++)
         now->result_at[n_results++] = now->results[r] + piece.at;
     for (int i = 0; i < party->n_peers; i++) {
         if (i != party->me && is_wanted_by(party, &party->peers[i]))
-            now->result_at[n_results++] = cvy_ring_room(party->peers[i].sums_out);
+            now->result_at[n_results++] = party->peers[i].question;
     }
     struct cvy_blocksum sum = {.n_partials = now->n_terms,
                                .partials = now->term_at,
@@ -219,10 +217,8 @@ static cvy_status step_sum(struct cvy_party *party, const struct cvy_reduction *
     cvy_blocksum_run(&sum, 0, piece.n);
     for (int i = 0; i < party->n_peers; i++) {
         struct cvy_peer *peer = &party->peers[i];
-        if (i != party->me && peer->n_nodes > 0)
-            cvy_ring_pop(peer->partials_in);
-        if (i != party->me && is_wanted_by(party, peer))
-            cvy_ring_send(peer->sums_out, piece.n * sizeof(float), tag);
+        if (i != party->me)
+            cvy_lane_answer(peer->answering, is_wanted_by(party, peer) ? piece.n * sizeof(float) : 0);
     }
     now->n_summed++;
     *moved = true;
@@ -232,27 +228,23 @@ static cvy_status step_sum(struct cvy_party *party, const struct cvy_reduction *
 cvy_status cvy_party_reduce_step(struct cvy_party *party, const struct cvy_round *op, bool *moved,
                                  bool *is_done) {
     const struct cvy_reduction *what = op->posts[0].reduction;
-    struct cvy_reducing *now = party->reducing;
-    int32_t tag = (int32_t)(atomic_load(&party->done.value) & INT32_MAX);
+    uint64_t number = atomic_load(&party->done.value);
     bool is_complete = true;
-    for (int k = 1; k < party->n_peers; k++) { /* beginning behind oneself, so that not all send to one */
+    for (int k = 1; k < party->n_peers; k++) { /* beginning behind oneself, so that not all ask one */
         int owner = (party->me + k) % party->n_peers;
         struct cvy_peer *peer = &party->peers[owner];
         size_t n = n_pieces(party, what, owner);
-        if (peer->n_out < n && now->n_nodes > 0) {
-            *moved |= step_out(party, what, owner, tag);
-            is_complete = false;
-        }
-        if (peer->n_back < n && now->n_results > 0) {
+        if (peer->n_out < n)
+            step_out(party, what, owner, number, moved);
+        if (peer->n_back < n) {
             atomic_store(&party->awaited, owner);
-            CVY_TRY(step_back(party, what, owner, tag, moved));
-            is_complete = false;
+            CVY_TRY(step_back(party, what, owner, number, moved));
         }
+        is_complete &= peer->n_back == n;
     }
-    if (now->n_summed < n_pieces(party, what, party->me)) {
-        CVY_TRY(step_sum(party, what, tag, moved));
-        is_complete = false;
-    }
-    *is_done = is_complete;
+    size_t n = n_pieces(party, what, party->me);
+    if (party->reducing->n_summed < n)
+        CVY_TRY(step_sum(party, what, number, moved));
+    *is_done = is_complete && party->reducing->n_summed == n;
     return CVY_OK;
 }

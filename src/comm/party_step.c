@@ -6,68 +6,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- rings ------------------------------------------------------------------------------------------------ */
-
-void *cvy_ring_room(struct cvy_ferry *ferry) {
-    const struct cvy_link *link = ferry->link;
-    uint64_t sent = atomic_load(&link->sent.value);
-    if (sent - atomic_load(&link->received.value) >= (uint64_t)link->form.capacity)
-        return NULL;
-    return cvy_message_bytes(cvy_link_place(link, sent));
-}
-
-void cvy_ring_send(struct cvy_ferry *ferry, size_t n_bytes, int32_t tag) {
-    struct cvy_message *message = cvy_link_place(ferry->link, atomic_load(&ferry->link->sent.value));
-    message->n_bytes = n_bytes;
-    message->tag = tag;
-    cvy_counter_add(&ferry->link->sent, 1);
-}
-
-const void *cvy_ring_front(struct cvy_ferry *ferry, size_t n_bytes, int32_t tag, cvy_status *status) {
-    const struct cvy_link *link = ferry->link;
-    uint64_t received = atomic_load(&link->received.value);
-    if (atomic_load(&link->sent.value) == received)
-        return NULL;
-    struct cvy_message *message = cvy_link_place(link, received);
-    if (message->tag != tag || message->n_bytes != n_bytes) {
-        *status = CVY_FAIL(CVY_ERR_LOST, "rank %d sent %llu bytes of operation %d where %zu of %d were due",
-                           ferry->peer, (unsigned long long)message->n_bytes, message->tag, n_bytes, tag);
-        return NULL;
-    }
-    return cvy_message_bytes(message);
-}
-
-void cvy_ring_pop(struct cvy_ferry *ferry) { cvy_counter_add(&ferry->link->received, 1); }
-
-static cvy_status open_ring(struct cvy_party *party, const struct cvy_peer *peer, int number, bool is_out,
-                            struct cvy_ferry **out) {
-    int mine = party->peers[party->me].first;
-    struct cvy_link *link;
-    CVY_TRY(cvy_link_make(&(struct cvy_link_form){.from = is_out ? mine : peer->first,
-                                                  .to = is_out ? peer->first : mine,
-                                                  .n_bytes = CVY_PIECE_BYTES,
-                                                  .capacity = CVY_PIECES},
-                          &link));
-    cvy_status status = cvy_ferry_make(link, party->number, number, peer->rank, is_out, out);
-    if (status != CVY_OK) {
-        cvy_link_free(link);
-        return status;
-    }
-    memset(link->ring, 0, link->place_bytes * CVY_PIECES);
-    (*out)->next = party->ferries;
-    party->ferries = *out;
-    return cvy_ferry_introduce(*out, party->courier) ? CVY_OK : CVY_ERR_LOST;
-}
-
-cvy_status cvy_party_open_rings(struct cvy_party *party, struct cvy_peer *peer) {
-    if (peer->is_summing || peer == &party->peers[party->me])
+cvy_status cvy_party_open_lane(struct cvy_party *party, struct cvy_peer *peer, bool is_asker) {
+    struct cvy_lane **lane = is_asker ? &peer->asking : &peer->answering;
+    if (*lane || peer == &party->peers[party->me])
         return CVY_OK;
-    peer->is_summing = true;
-    CVY_TRY(open_ring(party, peer, CVY_RING_PARTIALS, true, &peer->partials_out));
-    CVY_TRY(open_ring(party, peer, CVY_RING_PARTIALS, false, &peer->partials_in));
-    CVY_TRY(open_ring(party, peer, CVY_RING_SUMS, true, &peer->sums_out));
-    CVY_TRY(open_ring(party, peer, CVY_RING_SUMS, false, &peer->sums_in));
-    (void)cvy_courier_rehear(party->courier, party);
+    *lane = cvy_lane_make(party->courier, party->number, peer->rank, is_asker);
+    if (!*lane || !cvy_courier_rehear(party->courier, party))
+        return CVY_ERR_LOST; /* the courier has said why */
     return CVY_OK;
 }
 
@@ -104,13 +49,13 @@ bool cvy_party_hear(struct cvy_party *party, const struct cvy_note *note) {
         hear_late(party, peer, note);
         return true;
     }
-    bool is_form = note->kind == CVY_NOTE_FORM;
-    int32_t number = is_form ? note->end.link : note->credit.link;
+    if (note->kind == CVY_NOTE_LANE) {
+        struct cvy_lane *lane = note->lane.is_offer ? peer->asking : peer->answering;
+        return lane && cvy_lane_hear(lane, party->courier, &note->lane);
+    }
+    int32_t number = note->kind == CVY_NOTE_FORM ? note->end.link : note->credit.link;
     for (struct cvy_ferry *ferry = party->ferries; ferry; ferry = ferry->next) {
-        /* of the two rings of one number a receiver's words are for the outgoing one */
-        bool is_ring = number >= CVY_MAX_LINKS;
-        if (ferry->peer != peer->rank || ferry->number != number ||
-            (is_ring && ferry->is_out != (!is_form || note->end.tag >= 0)))
+        if (ferry->peer != peer->rank || ferry->number != number)
             continue;
         if (cvy_ferry_hear(ferry, note) != CVY_OK)
             give_up(party);
@@ -262,6 +207,16 @@ static bool adopt(struct cvy_party *party) {
     return cvy_courier_rehear(party->courier, party);
 }
 
+static bool step_lanes(struct cvy_party *party, bool *moved) {
+    for (int i = 0; i < party->n_peers; i++) {
+        struct cvy_peer *peer = &party->peers[i];
+        if ((peer->asking && !cvy_lane_step(peer->asking, party->courier, moved)) ||
+            (peer->answering && !cvy_lane_step(peer->answering, party->courier, moved)))
+            return false;
+    }
+    return true;
+}
+
 void cvy_party_let_go(struct cvy_party *party) {
     if (atomic_load(&party->settled.value) == 0)
         cvy_counter_add(&party->settled, 1);
@@ -284,7 +239,7 @@ bool cvy_party_step(struct cvy_party *party, bool *moved) {
         if (!cvy_ferry_step(ferry, party->courier, moved))
             return false;
     }
-    return tell_who_is_late(party);
+    return step_lanes(party, moved) && tell_who_is_late(party);
 }
 
 bool cvy_party_is_done(struct cvy_party *party) {
@@ -292,6 +247,12 @@ bool cvy_party_is_done(struct cvy_party *party) {
         return true;
     for (const struct cvy_ferry *ferry = party->ferries; ferry; ferry = ferry->next) {
         if (ferry->is_out && ferry->completed < atomic_load(&ferry->link->sent.value))
+            return false;
+    }
+    for (int i = 0; i < party->n_peers; i++) {
+        const struct cvy_peer *peer = &party->peers[i];
+        if ((peer->asking && !cvy_lane_is_done(peer->asking)) ||
+            (peer->answering && !cvy_lane_is_done(peer->answering)))
             return false;
     }
     pthread_mutex_lock(&party->lock);
@@ -308,6 +269,10 @@ void cvy_party_dismiss(struct cvy_party *party) {
     for (struct cvy_ferry *ferry = party->fresh, *next; ferry; ferry = next) {
         next = ferry->next;
         (void)cvy_courier_bury(party->courier, ferry);
+    }
+    for (int i = 0; i < party->n_peers; i++) {
+        (void)cvy_courier_bury_lane(party->courier, party->peers[i].asking);
+        (void)cvy_courier_bury_lane(party->courier, party->peers[i].answering);
     }
     pthread_mutex_lock(&party->courier->lock);
     cvy_counter_add(&party->settled, 2);

@@ -18,6 +18,7 @@ struct introduction {
     char host[HOST_BYTES];             /* name and boot: the same on one machine alone */
     unsigned char cores[CORES / 8];    /* that it may run on */
     char address[CVY_CONTROL_ADDRESS]; /* of rank 0's control connection */
+    bool shares_memory;
     char failure[CVY_REASON];
 };
 
@@ -35,19 +36,21 @@ static void introduce(struct introduction *out) {
     struct stat here = {0}; /* containers of one machine have the same boot, but see other processes */
     (void)stat("/proc/self/ns/pid", &here);
     snprintf(out->host, sizeof out->host, "%s %.36s %llu", name, boot, (unsigned long long)here.st_ino);
+    out->shares_memory = !getenv("CONVOY_NO_SHARED_MEMORY");
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         memcpy(out->cores, &set, sizeof out->cores < sizeof set ? sizeof out->cores : sizeof set);
 }
 
-/* Who else may run on the same cores? */
-static void count_core_mates(struct cvy_processes *all, const struct introduction *of) {
+/* Who is on this machine, and who else may run on the same cores? */
+static void find_neighbours(struct cvy_processes *all, const struct introduction *of) {
     const struct introduction *mine = &of[all->base.rank];
     all->base.core_rank = all->base.core_size = 0;
     for (int rank = 0; rank < all->base.size; rank++) {
-        bool is_mate = memcmp(of[rank].host, mine->host, sizeof mine->host) == 0 &&
-                       memcmp(of[rank].cores, mine->cores, sizeof mine->cores) == 0;
+        bool is_near = memcmp(of[rank].host, mine->host, sizeof mine->host) == 0;
+        bool is_mate = is_near && memcmp(of[rank].cores, mine->cores, sizeof mine->cores) == 0;
+        all->courier.is_near[rank] = is_near && mine->shares_memory && of[rank].shares_memory;
         all->base.core_size += is_mate;
         all->base.core_rank += is_mate && rank < all->base.rank;
     }
@@ -91,7 +94,7 @@ cvy_status cvy_processes_meet(struct cvy_processes *all) {
     if (courier->network->exchange(courier->self, &mine, of, sizeof mine, error) != 0)
         CVY_TRY_OUT(CVY_FAIL(CVY_ERR_LOST, "%s: %s", courier->network->name, error));
     cvy_counter_add(&all->stage, 1); /* CVY_STAGE_EXCHANGED */
-    count_core_mates(all, of);
+    find_neighbours(all, of);
     CVY_TRY_OUT(connect_control(all, of, listening));
 out:
     free(of);

@@ -8,6 +8,7 @@
 #include "backends/cpu/cores.h"
 #include "backends/cpu/layout.h"
 #include "backends/cpu/team.h"
+#include "base/clones.h"
 #include "rt/backend.h"
 
 struct cpu_device {
@@ -40,20 +41,8 @@ void cpu_choose_like(struct cvy_call *call, int leader);
 /* The same, but plain throughout where loops have no view of the leader's layout. */
 void cpu_choose_view(struct cvy_call *call, int leader);
 
-/* Loops marked so are compiled for several instruction sets, and the best one is taken at run time. Sanitizers
-   cannot run the resolvers, so with them there is one version. Their names must be unique in the backend: clang 14
-   gives the resolvers of static functions external linkage. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CPU_VECTOR
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CPU_VECTOR
-#endif
-#ifndef CPU_VECTOR
-#define CPU_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
+/* See base/clones.h. */
+#define CPU_VECTOR CVY_CLONES
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 #endif
