@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Passes an error up. */
 #define TRY(call)                    \
@@ -132,7 +131,7 @@ static cvy_status run(const char *devices, int n_devices, const char *strategy, 
 int main(void) {
     static struct points points;
     static float logits[N_POINTS][OUTPUT], of_one[N_POINTS][OUTPUT];
-    int n_right = 0;
+    int n_right = 0, n_same = 0;
     make_points(&points);
     cvy_status status = run("cpu:0-3", N_DEVICES, "dp", &points, logits);
     if (status == CVY_OK)
@@ -141,10 +140,10 @@ int main(void) {
         fprintf(stderr, "data_parallel: %s\n", cvy_error());
         return cvy_exit_code(status);
     }
-    for (int i = 0; i < N_POINTS; i++)
+    for (int i = 0; i < N_POINTS; i++) {
         n_right += (logits[i][1] > logits[i][0]) == points.labels[i];
-    int is_same = memcmp(logits, of_one, sizeof logits) == 0;
-    printf("right: %d of %d; one device gives %s\n", n_right, N_POINTS,
-           is_same ? "the same bits" : "other bits");
-    return n_right >= 95 && is_same ? EXIT_SUCCESS : EXIT_FAILURE;
+        n_same += logits[i][0] == of_one[i][0] && logits[i][1] == of_one[i][1];
+    }
+    printf("right: %d of %d; the same as on one device: %d\n", n_right, N_POINTS, n_same);
+    return n_right >= 95 && n_same == N_POINTS ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -20,7 +20,7 @@
             return status_;          \
     } while (0)
 
-enum { BATCH = 64, SHARDS = 8, SIDE = 16, CLASSES = 10, EPOCHS = 4 };
+enum { BATCH = 64, SHARDS = 8, SIDE = 12, CLASSES = 10, EPOCHS = 4 };
 
 /* ---- the network ----------------------------------------------------------------------------------- */
 
@@ -31,13 +31,13 @@ static cvy_value convolve(cvy_graph *graph, cvy_value x, int64_t channels, int64
 }
 
 static cvy_value module1(cvy_graph *graph, cvy_value x) {
-    x = convolve(graph, x, 16, 1);    /* N,16,16,16 */
-    return convolve(graph, x, 16, 1); /* N,16,16,16 */
+    x = convolve(graph, x, 16, 1);    /* N,16,12,12 */
+    return convolve(graph, x, 16, 1); /* N,16,12,12 */
 }
 
 static cvy_value module2(cvy_graph *graph, cvy_value x) {
-    x = convolve(graph, x, 32, 2); /* N,32,8,8 */
-    x = convolve(graph, x, 32, 1); /* N,32,8,8 */
+    x = convolve(graph, x, 32, 2); /* N,32,6,6 */
+    x = convolve(graph, x, 32, 1); /* N,32,6,6 */
     x = cvy_flatten(graph, cvy_adaptive_avg_pool(graph, x, 1, 1));
     return cvy_linear(graph, x, &(cvy_linear_args){.out_features = CLASSES});
 }
