@@ -88,8 +88,8 @@ static const struct cvy_timeline *timeline_of(const struct bench *b, int device)
     return &b->plan->team.workers[device].timeline;
 }
 
-/* When the last device came to each meeting of the step (all come to all, in the same order), and when the last was
-   done with all. */
+/* When the last device came to each meeting of the step (all come to all, in the same order; `came` is 0 before), and when
+   the last was done with all. */
 static cvy_status find_last(const struct bench *b, int64_t *came, int *n_meetings, int64_t *done) {
     *done = 0;
     for (int d = 0; d < b->plan->team.n; d++) {
@@ -101,7 +101,7 @@ static cvy_status find_last(const struct bench *b, int64_t *came, int *n_meeting
                 continue;
             if (n == MAX_MEETINGS)
                 return CVY_FAIL(CVY_ERR_FAILED, "more than %d meetings in a step", MAX_MEETINGS);
-            came[n] = d == 0 || event->start_ns > came[n] ? event->start_ns : came[n];
+            came[n] = event->start_ns > came[n] ? event->start_ns : came[n];
             n++;
         }
         if (d > 0 && n != *n_meetings)
@@ -137,7 +137,7 @@ static void add_device(const struct bench *b, int device, const int64_t *came, i
 }
 
 static cvy_status measure_step(struct bench *b, int64_t i) {
-    int64_t came[MAX_MEETINGS], done;
+    int64_t came[MAX_MEETINGS] = {0}, done;
     int n_meetings = 0;
     double sum[N_PARTS] = {0};
     for (int d = 0; d < b->plan->team.n; d++)
