@@ -88,8 +88,8 @@ static const struct cvy_timeline *timeline_of(const struct bench *b, int device)
     return &b->plan->team.workers[device].timeline;
 }
 
-/* When the last device came to each meeting of the step (all come to all, in the same order; `came` is 0 before), and when
-   the last was done with all. */
+/* When the last device came to each meeting of the step (all come to all, in the same order; `came` is 0 before), and
+   when the last was done with all. */
 static cvy_status find_last(const struct bench *b, int64_t *came, int *n_meetings, int64_t *done) {
     *done = 0;
     for (int d = 0; d < b->plan->team.n; d++) {

@@ -47,8 +47,8 @@ CPU_INLINE void affine_vector(const struct norm *me, const struct affine *f, int
 /* The relu of n neighbours, and its mask. */
 CPU_INLINE void relu_span(const struct norm *me, int64_t at, int64_t n) {
     float *y = me->y + at;
-    uint8_t *restrict mask = me->mask + at;
-    for (int64_t i = 0; i < n && me->mask; i++)
+    uint8_t *restrict mask = me->mask ? me->mask + at : NULL;
+    for (int64_t i = 0; i < n && mask; i++)
         mask[i] = y[i] > 0;
     for (int64_t i = 0; i < n; i++) /* so written, NaN stays NaN */
         y[i] = y[i] <= 0 ? 0 : y[i];
