@@ -70,7 +70,7 @@ typedef struct {
 /* ---- processes --------------------------------------------------------------------------------- */
 
 /* The processes of one run, as each of them sees it: mpirun starts several, which then train one network together,
-   with world size x devices of one process. */
+   with world size times the devices of one process. */
 typedef struct cvy_world cvy_world;
 
 /* Meets the other processes that the launcher (mpirun of Open MPI or MPICH) started with this one; without a launcher
@@ -81,14 +81,11 @@ typedef struct cvy_world cvy_world;
    for this launcher is not installed. Collective. */
 CVY_API cvy_status cvy_world_open(double timeout_s, const cvy_log_sink *log, cvy_world **out);
 /* After the plans that name it were freed. `status` CVY_OK: waits until all processes say so. Anything else: this
-   process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after.
-   Accepts NULL.
-   Collective, or after a failure Local. */
+   process failed with cvy_error(), which ends every wait of the others with CVY_ERR_LOST; exit soon after. Accepts
+   NULL. Collective, or after a failure Local. */
 CVY_API cvy_status cvy_world_close(cvy_world *world, cvy_status status);
-/* 0 … size - 1. NULL: 0. Local. */
-CVY_API int cvy_world_rank(const cvy_world *world);
-/* NULL: 1. Local. */
-CVY_API int cvy_world_size(const cvy_world *world);
+CVY_API int cvy_world_rank(const cvy_world *world); /* 0 … size - 1. NULL: 0. Local. */
+CVY_API int cvy_world_size(const cvy_world *world); /* NULL: 1. Local. */
 
 /* ---- graphs ------------------------------------------------------------------------------------ */
 

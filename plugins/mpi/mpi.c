@@ -4,11 +4,11 @@
 #include <convoy/plugin.h>
 
 #include <mpi.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(struct cvy_network_request), "a request must fit");
 
@@ -35,8 +35,7 @@ static int fail(char *error, const char *what, int code) {
 /* UCX, below MPICH, aborts when a peer's connection breaks. The control connection finds the loss at the same moment:
    its thread gets the time to say whose it is and to end the process; if it does not, the abort goes on. */
 static void wait_for_last_words(int signal_number) {
-    const struct timespec patience = {.tv_sec = 1};
-    nanosleep(&patience, NULL);
+    (void)poll(NULL, 0, 1000);
     signal(signal_number, SIG_DFL);
 }
 
@@ -81,8 +80,8 @@ static int mpi_isend(void *self, int peer, int tag, const void *bytes, size_t n_
     const struct mpi *mpi = self;
     MPI_Request request;
     TRY_MPI(MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, peer, tag, mpi->comm, &request), "MPI_Isend");
-    keep(out, request);
-    return 0;
+    keep(out, request); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): mpi_test completes it
+    return 0;           // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
 }
 
 static int mpi_irecv(void *self, int peer, int tag, void *bytes, size_t n_bytes,
@@ -92,8 +91,8 @@ static int mpi_irecv(void *self, int peer, int tag, void *bytes, size_t n_bytes,
     if (peer == CVY_NETWORK_ANY)
         peer = MPI_ANY_SOURCE;
     TRY_MPI(MPI_Irecv(bytes, (int)n_bytes, MPI_BYTE, peer, tag, mpi->comm, &request), "MPI_Irecv");
-    keep(out, request);
-    return 0;
+    keep(out, request); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): mpi_test completes it
+    return 0;           // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
 }
 
 static int mpi_test(void *self, struct cvy_network_request *held, int *is_done, char *error) {

@@ -1,5 +1,5 @@
-/* What every backend must do, on the CPU, reference and async backends: plain bytes, sums, ingest, and the check itself,
-   which must also notice a kernel that is wrong. */
+/* What every backend must do, on the CPU, reference and async backends: plain bytes, sums, ingest, and the check
+   itself, which must also notice a kernel that is wrong. */
 #include "base/thread.h"
 #include "rt/check.h"
 

@@ -14,8 +14,8 @@ struct cvy_blocksum {
     float *const *results; /* each may be one of the partials, else they do not overlap */
 };
 
-/* Where the slice of worker i of n begins when they share n_floats; i = n: the end. Slices are cut at cache lines, so that
-   no two workers write to one. */
+/* Where the slice of worker i of n begins when they share n_floats; i = n: the end. Slices are cut at cache lines, so
+   that no two workers write to one. */
 enum { CVY_SLICE_FLOATS = 16 };
 static inline size_t cvy_slice_begin(size_t n_floats, int i, int n) {
     size_t n_lines = (n_floats + CVY_SLICE_FLOATS - 1) / CVY_SLICE_FLOATS;

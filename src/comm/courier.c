@@ -236,8 +236,8 @@ static bool collect_dying(struct cvy_courier *courier) {
     return collect_dying_lanes(courier);
 }
 
-/* Parties whose group is closed go, once what their members sent is on its way. They count it last: then their memory is
-   the closer's. */
+/* Parties whose group is closed go, once what their members sent is on its way. They count it last: then their memory
+   is the closer's. */
 static void dismiss(struct cvy_courier *courier) {
     for (struct cvy_party **at = &courier->parties; *at;) {
         struct cvy_party *party = *at;

@@ -45,7 +45,7 @@ static cvy_status mpi_join(double timeout_s, const cvy_log_sink *log, struct cvy
     return cvy_processes_join(&cvy_transport_mpi, network, timeout_s, log, out);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------------------------- */
 
 static cvy_status mpi_open(const struct cvy_group_spec *spec, struct cvy_group **members) {
     return spec->world ? cvy_processes_open(spec, members) : cvy_hub_open(spec, members);

@@ -1,5 +1,5 @@
-/* The transport `mpi` through the suite for all transports, in every process that mpirun started. Without mpirun: that it
-   says so. */
+/* The transport `mpi` through the suite for all transports, in every process that mpirun started. Without mpirun:
+   that it says so. */
 #include "comm/transport_conformance.h"
 
 #include <fcntl.h>

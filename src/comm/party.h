@@ -102,8 +102,8 @@ struct cvy_party {
 /* Makes the party of a hub that knows all members; ranks[m]: the process of member m, rising. Any thread. */
 cvy_status cvy_party_open(struct cvy_hub *hub, struct cvy_courier *courier, uint32_t number,
                           const int32_t *ranks, struct cvy_party **out);
-/* After all members returned. Waits until what they sent is on its way, at most the group's timeout. Leaves memory alone
-   that a stuck thread may still use: then hub->party stays. */
+/* After all members returned. Waits until what they sent is on its way, at most the group's timeout. Leaves memory
+   alone that a stuck thread may still use: then hub->party stays. */
 void cvy_party_close(struct cvy_party *party);
 
 /* ---- the members' */

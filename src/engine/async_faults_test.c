@@ -275,8 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_wait_is_needed), cmocka_unit_test(test_every_wait_of_rows_is_needed),
         cmocka_unit_test(test_error_in_one_device),  cmocka_unit_test(test_stall_in_one_device),
-        cmocka_unit_test(test_short_stall),
-        cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_short_stall),          cmocka_unit_test(test_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

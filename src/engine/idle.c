@@ -1,6 +1,6 @@
-/* idle: parameters that the loss does not depend on. They have no gradient, so nothing is summed, waited for or updated:
-   they keep their values (weight decay does not touch them), and lie in checkpoints as the others do. That may be a
-   mistake in the graph, so it is said before the first step. */
+/* idle: parameters that the loss does not depend on. They have no gradient, so nothing is summed, waited for or
+   updated: they keep their values (weight decay does not touch them), and lie in checkpoints as the others do. That
+   may be a mistake in the graph, so it is said before the first step. */
 #include "engine/plan.h"
 
 static bool is_trained(const struct cvy_graph *g, cvy_value param) {

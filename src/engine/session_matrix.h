@@ -1,5 +1,5 @@
-/* For tests of sessions: trainings that must all end with the same bits, whatever the strategy, the devices, the backend
-   with its order of things, in one call or in three, and with programs that went through text. */
+/* For tests of sessions: trainings that must all end with the same bits, whatever the strategy, the devices, the
+   backend with its order of things, in one call or in three, and with programs that went through text. */
 #ifndef CVY_ENGINE_SESSION_MATRIX_H
 #define CVY_ENGINE_SESSION_MATRIX_H
 

@@ -48,9 +48,9 @@ struct cvy_transport {
     /* Was this process started by a launcher that this transport serves? NULL: it serves threads alone. Local. */
     bool (*is_launched)(void);
     /* Meets the other processes that the launcher started; once in a process. Calls of the main thread.
-       CVY_ERR_LOST at the deadline, CVY_ERR_UNSUPPORTED when the launcher's library is not there. `log`, copied, hears the
-       moment somebody is lost or gives up the run, from a thread of the transport: a launcher may end this process
-       before it can say more. Collective. */
+       CVY_ERR_LOST at the deadline, CVY_ERR_UNSUPPORTED when the launcher's library is not there. `log`, copied,
+       hears the moment somebody is lost or gives up the run, from a thread of the transport: a launcher may end this
+       process before it can say more. Collective. */
     cvy_status (*join)(double timeout_s, const cvy_log_sink *log, struct cvy_world **out);
     /* Parts from them. `reason` NULL: all is done, and it waits for the others to say so too; else this process gives
        up, and every wait of every process ends with CVY_ERR_LOST and this reason. Collective; with a reason
