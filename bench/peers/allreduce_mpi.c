@@ -1,5 +1,5 @@
-/* MPI_Allreduce on the same work as bench/allreduce.c, in pieces of several sizes: floats, in place, between the processes
- * of mpirun. Prints a line for each size of piece; bench/peers/allreduce compiles and runs it.
+/* MPI_Allreduce on the same work as bench/allreduce.c, in pieces of several sizes: floats, in place, between the
+ processes * of mpirun. Prints a line for each size of piece; bench/peers/allreduce compiles and runs it.
  *   usage: allreduce_mpi [MB] [ROUNDS]
  */
 #include <mpi.h>

@@ -72,7 +72,6 @@ typedef struct {
 /* The processes of one run, as each of them sees it: mpirun starts several, which then train one network together,
    with world size times the devices of one process. */
 typedef struct cvy_world cvy_world;
-
 /* Meets the other processes that the launcher (mpirun of Open MPI or MPICH) started with this one; without a launcher
    it makes a world of one. Once in a process, by its main thread, before the plans that name it. timeout_s is the
    deadline of this and of each later wait; 0: 30. `log` hears the moment another process is lost, from a thread of the

@@ -75,13 +75,15 @@ static void keep(struct cvy_network_request *out, MPI_Request request) {
     memcpy(out->word, &request, sizeof request);
 }
 
+/* requests are completed by mpi_test, in another function than the checker expects */
+// NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 static int mpi_isend(void *self, int peer, int tag, const void *bytes, size_t n_bytes,
                      struct cvy_network_request *out, char *error) {
     const struct mpi *mpi = self;
     MPI_Request request;
     TRY_MPI(MPI_Isend(bytes, (int)n_bytes, MPI_BYTE, peer, tag, mpi->comm, &request), "MPI_Isend");
-    keep(out, request); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): mpi_test completes it
-    return 0;           // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
+    keep(out, request);
+    return 0;
 }
 
 static int mpi_irecv(void *self, int peer, int tag, void *bytes, size_t n_bytes,
@@ -91,9 +93,10 @@ static int mpi_irecv(void *self, int peer, int tag, void *bytes, size_t n_bytes,
     if (peer == CVY_NETWORK_ANY)
         peer = MPI_ANY_SOURCE;
     TRY_MPI(MPI_Irecv(bytes, (int)n_bytes, MPI_BYTE, peer, tag, mpi->comm, &request), "MPI_Irecv");
-    keep(out, request); // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): mpi_test completes it
-    return 0;           // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
+    keep(out, request);
+    return 0;
 }
+// NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
 
 static int mpi_test(void *self, struct cvy_network_request *held, int *is_done, char *error) {
     (void)self;

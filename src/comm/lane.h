@@ -1,15 +1,17 @@
-/* A lane: places for pieces of data that go from one process, the asker, to another and come back. The asker fills a place
-   and asks; the other finds the question, writes its answer into the same place, and answers; the asker takes the
-   answer, and the place is free. Both sides work in the order of the questions. A private part of the transports between
-   processes; all of it is the courier's.
+/* A lane: places for pieces of data that go from one process, the asker, to another and come back. The asker fills a
+   place and asks; the other finds the question, writes its answer into the same place, and answers; the asker takes the
+   answer, and the place is free. Both sides work in the order of the questions. A private part of the transports
+   between processes; all of it is the courier's.
 
-   On one machine both have the same memory, and only two counts move. That an answer, a sum, is written where the question
-   was read spares a transfer between the caches of two cores: 45 MB are reduced in 5.0 ms instead of 6.9. Else the network
-   carries questions and answers; since a place that came back is free at both ends, nothing more need be told.
+   On one machine both have the same memory, and only two counts move. That an answer, a sum, is written where the
+   question was read spares a transfer between the caches of two cores: 45 MB are reduced in 5.0 ms instead of 6.9.
+   Else the network carries questions and answers; since a place that came back is free at both ends, nothing more
+   need be told.
 
-   Invariant: taken <= answered <= completed <= sent <= asked <= taken + capacity, of the asker (counts of places: taken back,
-   answered, whose question has left, given to the network, asked); of the other completed <= sent <= answered <= asked <=
-   posted <= completed + capacity (answers that have left, given to the network; answered; questions that came, awaited). */
+   Invariant: taken <= answered <= completed <= sent <= asked <= taken + capacity, of the asker (counts of places:
+   taken back, answered, whose question has left, given to the network, asked); of the other completed <= sent <=
+   answered <= asked <= posted <= completed + capacity (answers that have left, given to the network; answered;
+   questions that came, awaited). */
 #ifndef CVY_COMM_LANE_H
 #define CVY_COMM_LANE_H
 

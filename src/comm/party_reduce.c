@@ -1,10 +1,10 @@
 /* All-reduce between processes: each owns a slice of the floats. A process adds the aligned subtrees that its members
-   hold and asks the owner of each slice with them, piece by piece; it sums its own slice from what the others asked with
-   and what its own members have, in the tree's order, and answers with the sum (or with nothing, where it is not wanted).
-   All of it overlaps: a step does one piece of each kind where one can be done.
+   hold and asks the owner of each slice with them, piece by piece; it sums its own slice from what the others asked
+   with and what its own members have, in the tree's order, and answers with the sum (or with nothing, where it is not
+   wanted). All of it overlaps: a step does one piece of each kind where one can be done.
 
-   A sum is written straight to the members' results and to the places of the questions, in one pass. A result may lie where
-   a member's partial sum is: its sum comes back only after that partial sum went out. */
+   A sum is written straight to the members' results and to the places of the questions, in one pass. A result may lie
+   where a member's partial sum is: its sum comes back only after that partial sum went out. */
 #include "comm/blocksum.h"
 #include "comm/party.h"
 

@@ -1,5 +1,6 @@
-/* Memory that two processes of one machine share, for the places of a lane (lane.h). One end makes it, an anonymous file that
-   ends with its process; the other opens it through /proc. A private part of the transports between processes. */
+/* Memory that two processes of one machine share, for the places of a lane (lane.h). One end makes it, an anonymous
+   file that ends with its process; the other opens it through /proc. A private part of the transports between
+   processes. */
 #ifndef CVY_COMM_SHARED_H
 #define CVY_COMM_SHARED_H
 
