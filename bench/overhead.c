@@ -7,8 +7,8 @@
  *   kernels        operators, loading of images, local additions
  *   communication  in a meeting of the devices (the wait for a bucket, a broadcast): from when the last of them came.
  *                  They add up a bucket in that wait, so this is what the backward pass does not hide
- *   waiting        in a meeting until the last came; and, done with the step, until the last is done. That is the slower
- *                  core's fault, or the machine's
+ *   waiting        in a meeting until the last came; and, done with the step, until the last is done. That is the
+ *                  slower core's fault, or the machine's
  *   overhead       all that is left: the executor between the kernels, waking the threads, checking the loss
  * Prints the medians over the steps of the mean over the devices, as shares of the step. One synthetic batch is trained
  * on again and again, so loading is not part of it. For a quiet machine.

@@ -54,6 +54,6 @@ void cvy_processes_close(int n, struct cvy_group **members);
 /* Ends every wait of this process. Any thread. */
 void cvy_processes_lose(struct cvy_processes *all, const char *reason);
 /* The same for one group; it may still have to be opened. */
-void cvy_processes_stop(struct cvy_processes *all, uint32_t group, const char *reason);
+void cvy_processes_stop(struct cvy_processes *all, uint32_t number, const char *reason);
 
 #endif
