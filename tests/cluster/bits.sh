@@ -37,6 +37,18 @@ for library in $libraries; do
     alike $library 4 --devices cpu:0 --strategy hybrid --mesh data=2,pipe=2
     alike $library 2 --devices cpu:0-1 --strategy hybrid --mesh data=2,pipe=2
 done
+# Batch-norm over all shards, and updates of several batches.
+more="--epochs 1 --sync-bn --accumulate 3"
+# shellcheck disable=SC2086  # words
+ok $run $more --devices cpu:0 --strategy single
+want_more=$(hash_of_out)
+for library in $libraries; do
+    # shellcheck disable=SC2086
+    together $library 2 $run $more --devices cpu:0-1
+    same "$(hash_of_out)" "$want_more" "$library, 2 processes, $more"
+done
+
+# shellcheck disable=SC2086
 together "${libraries##* }" 2 $run --devices cpu:0 --epochs 1 --output-dir moved
 ok train --resume moved --epochs 2 --strategy pipeline --devices cpu:0-1
 same "$(hash_of_out)" "$want" "a run that goes on in one process"
