@@ -11,10 +11,10 @@ struct head { /* of a place */
     uint64_t n_bytes, op;
 };
 
-enum { HEAD = CVY_ALIGN, PLACE = HEAD + CVY_PIECE_BYTES };
+enum { HEAD = CVY_ALIGN };
 
 static struct head *head_of(const struct cvy_lane *lane, uint64_t k) {
-    return (struct head *)(lane->places + k % (uint64_t)lane->capacity * PLACE);
+    return (struct head *)(lane->places + k % CVY_PLACES * lane->place_bytes);
 }
 
 static void *bytes_of(struct head *head) { return (unsigned char *)head + HEAD; }
@@ -27,17 +27,21 @@ static bool say(struct cvy_lane *lane, struct cvy_courier *courier, const struct
     return cvy_courier_tell(courier, lane->peer, &note);
 }
 
-struct cvy_lane *cvy_lane_make(struct cvy_courier *courier, uint32_t group, int peer, bool is_asker) {
+struct cvy_lane *cvy_lane_make(struct cvy_courier *courier, uint32_t group, int peer, bool is_asker,
+                               size_t n_bytes) {
     struct cvy_lane *lane = calloc(1, sizeof *lane);
     if (!lane) {
         cvy_courier_fail(courier, "out of memory");
         return NULL;
     }
-    *lane = (struct cvy_lane){.group = group, .peer = peer, .is_asker = is_asker};
+    *lane = (struct cvy_lane){.group = group,
+                              .peer = peer,
+                              .is_asker = is_asker,
+                              .place_bytes = cvy_align_up(HEAD + n_bytes, CVY_ALIGN)};
     lane->tag_in = cvy_courier_new_tag(courier);
     struct cvy_shared_name shared = {0};
     if (!is_asker && courier->is_near[peer]) /* if that fails the network must do */
-        (void)cvy_shared_make(&lane->shared, (size_t)CVY_PLACES_NEAR * PLACE, &shared);
+        (void)cvy_shared_make(&lane->shared, CVY_PLACES * lane->place_bytes, &shared);
     if (lane->tag_in < 0 || (!is_asker && !say(lane, courier, &shared))) {
         cvy_lane_free(lane);
         return NULL;
@@ -51,21 +55,18 @@ void cvy_lane_free(struct cvy_lane *lane) {
     if (lane->places != lane->shared.places)
         free(lane->places);
     cvy_shared_free(&lane->shared);
-    free(lane->under_way);
     free(lane);
 }
 
 /* It is clear now whether memory is shared. */
 static bool settle(struct cvy_lane *lane, struct cvy_courier *courier) {
     lane->is_agreed = true;
-    lane->capacity = lane->shared.places ? CVY_PLACES_NEAR : CVY_PLACES_FAR;
     lane->places = lane->shared.places;
     if (lane->places)
         return true;
-    size_t n_bytes = (size_t)lane->capacity * PLACE;
-    lane->under_way = calloc((size_t)lane->capacity, sizeof *lane->under_way);
+    size_t n_bytes = CVY_PLACES * lane->place_bytes;
     lane->places = aligned_alloc(CVY_ALIGN, n_bytes);
-    if (!lane->under_way || !lane->places)
+    if (!lane->places)
         return cvy_courier_fail(courier, "out of memory");
     memset(lane->places, 0, n_bytes); /* touches the pages */
     return true;
@@ -80,15 +81,15 @@ bool cvy_lane_hear(struct cvy_lane *lane, struct cvy_courier *courier, const str
         return settle(lane, courier);
     }
     if (said->shared.pid != 0 &&
-        cvy_shared_open(&lane->shared, (size_t)CVY_PLACES_NEAR * PLACE, &said->shared))
+        cvy_shared_open(&lane->shared, CVY_PLACES * lane->place_bytes, &said->shared))
         answer = said->shared;
     return settle(lane, courier) && say(lane, courier, &answer);
 }
 
 /* ---- over the network ------------------------------------------------------------------------------------ */
 
-static struct cvy_under_way *under_way(const struct cvy_lane *lane, uint64_t k) {
-    return &lane->under_way[k % (uint64_t)lane->capacity];
+static struct cvy_under_way *under_way(struct cvy_lane *lane, uint64_t k) {
+    return &lane->under_way[k % CVY_PLACES];
 }
 
 static bool send(struct cvy_lane *lane, struct cvy_courier *courier, uint64_t k) {
@@ -102,7 +103,8 @@ static bool send(struct cvy_lane *lane, struct cvy_courier *courier, uint64_t k)
 static bool receive(struct cvy_lane *lane, struct cvy_courier *courier, uint64_t k) {
     struct cvy_under_way *at = under_way(lane, k);
     at->is_active = at->is_receive = true;
-    return cvy_courier_irecv(courier, lane->peer, lane->tag_in, head_of(lane, k), PLACE, &at->request);
+    return cvy_courier_irecv(courier, lane->peer, lane->tag_in, head_of(lane, k), lane->place_bytes,
+                             &at->request);
 }
 
 /* Counts up while the messages that it counts are done. */
@@ -138,7 +140,7 @@ static bool step_asker(struct cvy_lane *lane, struct cvy_courier *courier, bool 
 }
 
 static bool step_answerer(struct cvy_lane *lane, struct cvy_courier *courier, bool *moved) {
-    for (; lane->posted < lane->completed + (uint64_t)lane->capacity; lane->posted++) {
+    for (; lane->posted < lane->completed + CVY_PLACES; lane->posted++) {
         if (!receive(lane, courier, lane->posted))
             return false;
     }
@@ -174,7 +176,7 @@ bool cvy_lane_step(struct cvy_lane *lane, struct cvy_courier *courier, bool *mov
 /* ---- asking and answering ---------------------------------------------------------------------------------- */
 
 void *cvy_lane_room(struct cvy_lane *lane) {
-    if (!lane->is_agreed || lane->asked - lane->taken >= (uint64_t)lane->capacity)
+    if (!lane->is_agreed || lane->asked - lane->taken >= CVY_PLACES)
         return NULL;
     return bytes_of(head_of(lane, lane->asked));
 }
@@ -220,7 +222,7 @@ bool cvy_lane_is_done(const struct cvy_lane *lane) {
 }
 
 bool cvy_lane_cancel(struct cvy_lane *lane, struct cvy_courier *courier) {
-    for (int i = 0; lane->under_way && i < lane->capacity; i++) {
+    for (int i = 0; i < CVY_PLACES; i++) {
         struct cvy_under_way *at = &lane->under_way[i];
         if (at->is_active && at->is_receive && !cvy_courier_cancel(courier, &at->request))
             return false;
@@ -229,7 +231,7 @@ bool cvy_lane_cancel(struct cvy_lane *lane, struct cvy_courier *courier) {
 }
 
 bool cvy_lane_is_idle(struct cvy_lane *lane, struct cvy_courier *courier) {
-    for (int i = 0; lane->under_way && i < lane->capacity; i++) {
+    for (int i = 0; i < CVY_PLACES; i++) {
         struct cvy_under_way *at = &lane->under_way[i];
         int is_done = 1;
         if (at->is_active && !cvy_courier_test(courier, &at->request, &is_done))

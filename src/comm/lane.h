@@ -8,9 +8,9 @@
    Else the network carries questions and answers; since a place that came back is free at both ends, nothing more
    need be told.
 
-   Invariant: taken <= answered <= completed <= sent <= asked <= taken + capacity, of the asker (counts of places:
+   Invariant: taken <= answered <= completed <= sent <= asked <= taken + CVY_PLACES, of the asker (counts of places:
    taken back, answered, whose question has left, given to the network, asked); of the other completed <= sent <=
-   answered <= asked <= posted <= completed + capacity (answers that have left, given to the network; answered;
+   answered <= asked <= posted <= completed + CVY_PLACES (answers that have left, given to the network; answered;
    questions that came, awaited). */
 #ifndef CVY_COMM_LANE_H
 #define CVY_COMM_LANE_H
@@ -22,9 +22,9 @@
 struct cvy_courier;
 
 enum {
-    CVY_PIECE_BYTES = 63 << 10, /* of a place, behind its head: in all what TCP takes in one go */
-    CVY_PLACES_NEAR = 4,        /* on one machine; no more than caches hold */
-    CVY_PLACES_FAR = 16,
+    CVY_PIECE_NEAR = 64 << 10, /* bytes of a piece when all processes are on one machine: what caches hold */
+    CVY_PIECE_FAR = 512 << 10, /* else: networks want more at once */
+    CVY_PLACES = 4,
 };
 
 struct cvy_lane {
@@ -35,18 +35,19 @@ struct cvy_lane {
     int32_t tag_in, tag_out;
     struct cvy_shared shared;
     unsigned char *places;
-    int capacity;
+    size_t place_bytes; /* the head included */
     uint64_t asked, answered, taken, sent, completed, posted;
-    struct cvy_under_way { /* [capacity] */
+    struct cvy_under_way { /* of each place */
         struct cvy_network_request request;
         bool is_active, is_receive;
-    } * under_way;
+    } under_way[CVY_PLACES];
     struct cvy_lane *next;
 };
 
-/* Makes one end. The end that answers then says where the places are; until the asker has agreed there is no room.
+/* Makes one end, for pieces of up to n_bytes. The end that answers then says where the places are; until the asker has agreed there is no room.
    False or NULL here and below: the courier failed. */
-struct cvy_lane *cvy_lane_make(struct cvy_courier *courier, uint32_t group, int peer, bool is_asker);
+struct cvy_lane *cvy_lane_make(struct cvy_courier *courier, uint32_t group, int peer, bool is_asker,
+                               size_t n_bytes);
 void cvy_lane_free(struct cvy_lane *lane);
 bool cvy_lane_hear(struct cvy_lane *lane, struct cvy_courier *courier, const struct cvy_lane_form *said);
 /* Moves on; *moved becomes true when something did. */

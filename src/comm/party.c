@@ -20,12 +20,15 @@ static cvy_status fill_peers(struct cvy_party *party, const int32_t *ranks) {
     CVY_TRY(
         cvy_pool_alloc(&hub->pool, (size_t)party->n_peers * sizeof *party->peers, (void **)&party->peers));
     struct cvy_peer *peer = party->peers - 1;
+    party->piece_bytes = CVY_PIECE_NEAR;
     for (int m = 0; m < hub->n; m++) {
         if (m == 0 || ranks[m] != ranks[m - 1]) {
             *++peer = (struct cvy_peer){.rank = ranks[m], .first = m};
             CVY_TRY(cvy_pool_alloc(&hub->pool, CVY_HEARD * sizeof *peer->heard, (void **)&peer->heard));
             if (peer->rank == party->courier->rank)
                 party->me = (int)(peer - party->peers);
+            else if (!party->courier->is_near[peer->rank])
+                party->piece_bytes = CVY_PIECE_FAR;
         }
         peer->n++;
     }

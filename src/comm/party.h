@@ -78,6 +78,7 @@ struct cvy_party {
     uint32_t number; /* of the group, the same in all processes */
     int n_peers, me; /* processes, and which is this one */
     struct cvy_peer *peers;
+    size_t piece_bytes; /* of data; the same in all processes */
     struct cvy_round rounds[CVY_OPS];
     struct cvy_counter done;    /* operations */
     _Atomic uint64_t *came;     /* [n] operations to which each member is known to have come */

@@ -31,8 +31,8 @@ static void spread(const struct cvy_party *party, const struct cvy_round *op, in
 static cvy_status pass_on(struct cvy_party *party, const struct cvy_round *op, const struct chain *chain,
                           bool *moved) {
     const struct cvy_broadcast *what = &op->posts[0].broadcast;
-    size_t at = party->n_spread * CVY_PIECE_BYTES;
-    size_t n = what->n_bytes - at < CVY_PIECE_BYTES ? what->n_bytes - at : CVY_PIECE_BYTES;
+    size_t at = party->n_spread * party->piece_bytes;
+    size_t n = what->n_bytes - at < party->piece_bytes ? what->n_bytes - at : party->piece_bytes;
     uint64_t number = atomic_load(&party->done.value);
     cvy_status status = CVY_OK;
     void *room = chain->after ? cvy_lane_room(chain->after->asking) : NULL;
@@ -55,7 +55,7 @@ static cvy_status pass_on(struct cvy_party *party, const struct cvy_round *op, c
 cvy_status cvy_party_broadcast_step(struct cvy_party *party, const struct cvy_round *op, bool *moved,
                                     bool *is_done) {
     const struct cvy_broadcast *what = &op->posts[0].broadcast;
-    size_t n_pieces = (what->n_bytes + CVY_PIECE_BYTES - 1) / CVY_PIECE_BYTES;
+    size_t n_pieces = (what->n_bytes + party->piece_bytes - 1) / party->piece_bytes;
     *is_done = n_pieces == 0;
     if (n_pieces == 0)
         return CVY_OK;

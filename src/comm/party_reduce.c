@@ -78,7 +78,7 @@ static cvy_status plan_terms(struct cvy_party *party, const struct cvy_reduction
     }
     now->n_nodes = party->peers[party->me].n_nodes;
     now->begin[now->n_nodes] = now->n_own;
-    now->piece = CVY_PIECE_BYTES / sizeof(float) / (size_t)most & ~(size_t)(CVY_SLICE_FLOATS - 1);
+    now->piece = party->piece_bytes / sizeof(float) / (size_t)most & ~(size_t)(CVY_SLICE_FLOATS - 1);
     return cvy_tree_plan(what->n_shards, terms, now->n_terms, now->term_adds);
 }
 

@@ -10,7 +10,7 @@ cvy_status cvy_party_open_lane(struct cvy_party *party, struct cvy_peer *peer, b
     struct cvy_lane **lane = is_asker ? &peer->asking : &peer->answering;
     if (*lane || peer == &party->peers[party->me])
         return CVY_OK;
-    *lane = cvy_lane_make(party->courier, party->number, peer->rank, is_asker);
+    *lane = cvy_lane_make(party->courier, party->number, peer->rank, is_asker, party->piece_bytes);
     if (!*lane || !cvy_courier_rehear(party->courier, party))
         return CVY_ERR_LOST; /* the courier has said why */
     return CVY_OK;
