@@ -272,9 +272,9 @@ static void let_go(struct cvy_courier *courier) {
 /* ---- the thread ------------------------------------------------------------------------------------------ */
 
 /* How long to look away when nothing has moved for `idle_ns`: an eighth of that, so that a wait is at most so much
-   longer, and at most 1 ms; 0.1 ms when a member waits. Right after something moved: not at all. */
+   longer, and at most 1 ms; 1/4 ms when a member waits. Right after something moved: not at all. */
 static int64_t nap_ns(const struct cvy_courier *courier, int64_t idle_ns) {
-    enum { SPIN_NS = 20000, LEAST_NS = 10000, MOST_NS = 1000000, MOST_WAITING_NS = 100000 };
+    enum { SPIN_NS = 20000, LEAST_NS = 10000, MOST_NS = 1000000, MOST_WAITING_NS = 250000 };
     if (idle_ns < SPIN_NS)
         return 0;
     int64_t most = atomic_load(&courier->bell.n_waiting) > 0 ? MOST_WAITING_NS : MOST_NS;

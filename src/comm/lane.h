@@ -44,7 +44,8 @@ struct cvy_lane {
     struct cvy_lane *next;
 };
 
-/* Makes one end, for pieces of up to n_bytes. The end that answers then says where the places are; until the asker has agreed there is no room.
+/* Makes one end, for pieces of up to n_bytes. The end that answers then says where the places are; until the asker has
+   agreed there is no room.
    False or NULL here and below: the courier failed. */
 struct cvy_lane *cvy_lane_make(struct cvy_courier *courier, uint32_t group, int peer, bool is_asker,
                                size_t n_bytes);

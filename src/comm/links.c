@@ -134,8 +134,10 @@ static cvy_status wait_for(struct cvy_group *me, int other, const char *verb, st
                            uint64_t k, struct cvy_bell *bell, const char *name) {
     struct cvy_hub *hub = me->hub;
     int64_t start = cvy_now_ns();
-    if (bell)
+    if (bell) {
+        cvy_party_note(hub->party, k, name);
         atomic_fetch_add(&bell->n_waiting, 1);
+    }
     cvy_status status = cvy_counter_wait(counter, k + 1, hub->timeout_s, &hub->is_aborted, name);
     if (bell)
         atomic_fetch_sub(&bell->n_waiting, 1);

@@ -11,6 +11,19 @@
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* Cuts the members into processes. */
+/* Pieces between machines are large, but not so large that the lanes of many processes fill the memory. */
+static size_t piece_bytes(const struct cvy_party *party) {
+    enum { FEW = 8 };
+    size_t n_bytes = CVY_PIECE_FAR;
+    for (int n = FEW; n < party->n_peers && n_bytes > CVY_PIECE_NEAR; n *= 2)
+        n_bytes /= 2;
+    for (int i = 0; i < party->n_peers; i++) {
+        if (i != party->me && !party->courier->is_near[party->peers[i].rank])
+            return n_bytes;
+    }
+    return CVY_PIECE_NEAR;
+}
+
 static cvy_status fill_peers(struct cvy_party *party, const int32_t *ranks) {
     struct cvy_hub *hub = party->hub;
     for (int m = 0; m < hub->n; m++) {
@@ -20,18 +33,16 @@ static cvy_status fill_peers(struct cvy_party *party, const int32_t *ranks) {
     CVY_TRY(
         cvy_pool_alloc(&hub->pool, (size_t)party->n_peers * sizeof *party->peers, (void **)&party->peers));
     struct cvy_peer *peer = party->peers - 1;
-    party->piece_bytes = CVY_PIECE_NEAR;
     for (int m = 0; m < hub->n; m++) {
         if (m == 0 || ranks[m] != ranks[m - 1]) {
             *++peer = (struct cvy_peer){.rank = ranks[m], .first = m};
             CVY_TRY(cvy_pool_alloc(&hub->pool, CVY_HEARD * sizeof *peer->heard, (void **)&peer->heard));
             if (peer->rank == party->courier->rank)
                 party->me = (int)(peer - party->peers);
-            else if (!party->courier->is_near[peer->rank])
-                party->piece_bytes = CVY_PIECE_FAR;
         }
         peer->n++;
     }
+    party->piece_bytes = piece_bytes(party);
     return CVY_OK;
 }
 
@@ -108,6 +119,11 @@ void cvy_party_tell(struct cvy_party *party, const char *reason) {
         party->tell(party, reason);
 }
 
+void cvy_party_note(struct cvy_party *party, uint64_t number, const char *name) {
+    if (party->note)
+        party->note(party, number, name);
+}
+
 /* Who holds up the operation at work: "member 2, 3". */
 static void print_missing(struct cvy_party *party, struct cvy_text *out) {
     enum { MOST = 4 };
@@ -152,6 +168,7 @@ cvy_status cvy_party_wait(struct cvy_group *me, uint64_t op, uint64_t round, con
     struct cvy_party *party = hub->party;
     struct cvy_bell *bell = &party->courier->bell;
     int64_t start = cvy_now_ns();
+    cvy_party_note(party, round, name);
     atomic_fetch_add(&bell->n_waiting, 1);
     cvy_status status = cvy_counter_wait(&party->done, op + 1, hub->timeout_s, &hub->is_aborted, name);
     atomic_fetch_sub(&bell->n_waiting, 1);

@@ -85,8 +85,10 @@ struct cvy_party {
     _Atomic int awaited;        /* the process whose data is awaited; -1: none's */
     struct cvy_counter settled; /* 1: let go of the members' memory after an abort; 2: of the party */
     void (*tell)(struct cvy_party *party, const char *reason); /* of an abort, to other processes */
-    void *context;                                             /* tell's */
-    pthread_mutex_t lock;                                      /* of fresh */
+    /* what a member here waits for, should this process be lost */
+    void (*note)(struct cvy_party *party, uint64_t number, const char *name);
+    void *context;        /* of both */
+    pthread_mutex_t lock; /* of fresh */
     struct cvy_ferry *fresh;
     _Atomic bool is_closing;
     struct cvy_party *next;
@@ -115,6 +117,8 @@ cvy_status cvy_party_wait(struct cvy_group *me, uint64_t op, uint64_t round, con
 /* A link that was just made; when its other end is in another process the party becomes its owner. */
 cvy_status cvy_party_add_link(struct cvy_party *party, int number, struct cvy_link *link);
 void cvy_party_wake(struct cvy_party *party);
+/* What a member is about to wait for, for the `number`-th time. */
+void cvy_party_note(struct cvy_party *party, uint64_t number, const char *name);
 /* Other processes learn why their members' waits end. */
 void cvy_party_tell(struct cvy_party *party, const char *reason);
 

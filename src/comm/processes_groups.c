@@ -59,6 +59,12 @@ static void tell(struct cvy_party *party, const char *reason) {
         cvy_control_abandon(all->control, (int32_t)party->number, reason);
 }
 
+static void note(struct cvy_party *party, uint64_t number, const char *name) {
+    struct cvy_processes *all = party->context;
+    if (all->control)
+        cvy_control_note(all->control, number, name);
+}
+
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
 static cvy_status check_spec(const struct cvy_group_spec *spec) {
@@ -84,6 +90,7 @@ static cvy_status connect(struct cvy_processes *all, const struct cvy_group_spec
     struct cvy_party *party;
     CVY_TRY(cvy_party_open(hub, &all->courier, number, spec->process, &party));
     party->tell = tell;
+    party->note = note;
     party->context = all;
     hub->party = party;
     return CVY_OK;
