@@ -28,7 +28,7 @@ static int fail(const cvy_world *world, cvy_status status) {
    speaks for all processes. */
 static void write_log(void *context, cvy_log_level level, const char *line) {
     const struct options *options = context;
-    if (cvy_world_rank(options->world) > 0)
+    if (options->rank > 0)
         return;
     fprintf(stderr, "%sconvoy: %s%s\n", printer_is_terminal(STDERR_FILENO) ? "\r\033[K" : "",
             level == CVY_LOG_WARNING ? "warning: " : "", line);
@@ -100,6 +100,7 @@ static cvy_status join(struct options *options, struct interrupt *interrupt, cvy
     if (before != CVY_OK)
         return cvy_error_restore(&error);
     CVY_TRY(status);
+    options->rank = cvy_world_rank(options->world);
     interrupt->is_in_company = cvy_world_size(options->world) > 1;
     if (cvy_world_rank(options->world) > 0 && !freopen("/dev/null", "w", stdout))
         return CVY_FAIL(CVY_ERR_IO, "/dev/null cannot be opened");

@@ -48,6 +48,7 @@ struct options { /* in the order of the groups */
 
     /* not flags: what the run works with */
     cvy_world *world;            /* of a command that is collective */
+    _Atomic int rank;            /* of this process in it; whoever logs reads it */
     struct interrupt *interrupt; /* open */
 };
 
