@@ -7,7 +7,7 @@ function(cvy_test name source)
   target_link_libraries(${target} PRIVATE ${ARGN} PkgConfig::CMOCKA)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                        ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
 endfunction()
 

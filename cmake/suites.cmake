@@ -46,7 +46,7 @@ function(cvy_fuzzers dir)
     target_link_libraries(${target} PRIVATE ${ARGN})
     add_dependencies(fuzzers ${target})
     add_test(NAME fuzz.${stem} COMMAND ${target} ${arguments})
-    set_tests_properties(fuzz.${stem} PROPERTIES TIMEOUT 300 ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
+    set_tests_properties(fuzz.${stem} PROPERTIES TIMEOUT 600 ENVIRONMENT "${CVY_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
 
@@ -54,7 +54,7 @@ endfunction()
 # BUILD = the build folder, CC = the compiler and SANITIZE = the sanitizers built in, if any. Exit code 77 skips.
 function(cvy_script_test name)
   add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/in_fresh_folder ${ARGN})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT
     "${CVY_TEST_ENVIRONMENT};CONVOY=${CMAKE_BINARY_DIR}/convoy;SOURCE=${CMAKE_SOURCE_DIR};\
 BUILD=${CMAKE_BINARY_DIR};CC=${CMAKE_C_COMPILER};SANITIZE=${CVY_SANITIZE}")
 endfunction()
@@ -101,7 +101,7 @@ endfunction()
 function(cvy_mpirun_test name target library n)
   add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/with_mpirun ${library} ${n} $<TARGET_FILE:${target}>
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 PROCESSORS 2
                        ENVIRONMENT "${CVY_TEST_ENVIRONMENT};SANITIZE=${CVY_SANITIZE};${ARGN}")
   add_dependencies(${target} convoy_mpi_${library})
 endfunction()
