@@ -23,43 +23,32 @@ struct norm_backward {
     struct cpu_norm_sums *sums; /* [image_part][block], in the workspace */
     /* of the present run; absent ones are NULL */
     struct cpu_norm_tensors tensors;
-    const float *weight, *mean, *var;
+    struct cpu_norm_channels channels;
     float *dweight, *dbias;
 };
 
-/* The slope of a block; the part that has the first images writes dweight and dbias. */
-static void settle_block(const struct norm_backward *me, const struct cpu_cell *cell, int64_t block,
-                         struct cpu_norm_slope *out) {
-    const struct cpu_view *v = &me->view;
-    int n_channels = cpu_n_channels(v, block);
-    double m = (double)(v->n * v->pixels);
-    float gains[CPU_LANES], offsets[CPU_LANES], tilts[CPU_LANES];
-    int64_t first = cpu_first_channel(v, block);
-    for (int l = 0; l < n_channels; l++) {
-        double u = 0, ud = 0, invstd = 1 / sqrt((double)me->var[first + l] + me->attrs.eps);
-        for (int i = 0; i < me->grid.image_parts; i++) {
-            u += me->sums[i * v->n_blocks + block].u[l];
-            ud += me->sums[i * v->n_blocks + block].ud[l];
-        }
-        double gain = (double)me->weight[first + l] * invstd;
-        gains[l] = (float)gain;
-        offsets[l] = me->attrs.training ? (float)(gain * u / m) : 0;
-        tilts[l] = me->attrs.training ? (float)(gain * invstd * invstd * ud / m) : 0;
-        if (cell->image_part == 0 && me->dbias)
-            me->dbias[first + l] = (float)u;
-        if (cell->image_part == 0 && me->dweight)
-            me->dweight[first + l] = (float)(ud * invstd);
+/* The part that has the first images writes dweight and dbias. */
+static void write_gradients(const struct norm_backward *me, const struct cpu_norm_sums *sums, int64_t block) {
+    int64_t first = cpu_first_channel(&me->view, block);
+    for (int l = 0; l < cpu_n_channels(&me->view, block); l++) {
+        double invstd = 1 / sqrt((double)me->channels.var[first + l] + me->channels.eps);
+        if (me->dbias)
+            me->dbias[first + l] = (float)sums->u[l];
+        if (me->dweight)
+            me->dweight[first + l] = (float)(sums->ud[l] * invstd);
     }
-    cpu_per_lane(v, gains, n_channels, &out->gain);
-    cpu_per_lane(v, offsets, n_channels, &out->offset);
-    cpu_per_lane(v, tilts, n_channels, &out->tilt);
-    cpu_per_lane(v, me->mean + first, n_channels, &out->mean);
 }
 
 static void apply_block(const struct norm_backward *me, const struct cpu_cell *cell, int64_t block) {
-    struct cpu_norm_slope s;
-    settle_block(me, cell, block, &s);
-    cpu_norm_slope_block(&me->tensors, &s, &me->view, cell, block);
+    const struct cpu_view *v = &me->view;
+    struct cpu_norm_sums sums;
+    struct cpu_norm_slope slope;
+    cpu_norm_sums_join(me->sums, v, me->grid.image_parts, block, &sums);
+    if (cell->image_part == 0)
+        write_gradients(me, &sums, block);
+    double m = me->attrs.training ? (double)(v->n * v->pixels) : 0;
+    cpu_norm_slope_make(&sums, m, &me->channels, v, block, &slope);
+    cpu_norm_slope_block(&me->tensors, &slope, v, cell, block);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */
@@ -70,7 +59,7 @@ static void run_part(void *context, int part, int n_parts) {
     (void)n_parts;
     for (int64_t b = cell.first_block; b < cell.end_block; b++) {
         if (me->has_sums)
-            cpu_norm_sums_block(&me->tensors, me->mean, &me->view, &cell, b,
+            cpu_norm_sums_block(&me->tensors, me->channels.mean, &me->view, &cell, b,
                                 &me->sums[cell.image_part * me->view.n_blocks + b]);
         if (me->has_apply)
             apply_block(me, &cell, b);
@@ -85,9 +74,7 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
                                             .dx = out[DX],
                                             .dresidual = out[DRESIDUAL],
                                             .is_plain = me->view.lanes == 1};
-    me->weight = in[WEIGHT];
-    me->mean = in[MEAN];
-    me->var = in[VAR];
+    me->channels = (struct cpu_norm_channels){in[WEIGHT], in[MEAN], in[VAR], me->attrs.eps};
     me->dweight = out[DWEIGHT];
     me->dbias = out[DBIAS];
     me->sums = scratch;
@@ -104,26 +91,18 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     return CVY_OK;
 }
 
-/* x was laid out by the forward pass, and its mask with it. */
-static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
-    (void)device;
-    cpu_choose_view(call, X);
-    return CVY_OK;
-}
-
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                           size_t *scratch_bytes) {
     struct norm_backward *me;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    CVY_TRY(cpu_grid_of(device, call, X, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = &cpu_kernel_batch_norm_backward;
     me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
     me->n_in = call->n_in;
-    if (!cpu_layout_view(call->in[X].layout, &call->in[X].desc, &me->view)) {
-        free(me);
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_backward has no loops for this layout",
-                        device->name);
-    }
-    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    me->view = view;
+    me->grid = grid;
     *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_norm_sums);
     *out = &me->base;
     return CVY_OK;
@@ -134,7 +113,7 @@ static void release(struct cvy_kernel *kernel) { free(kernel); }
 const struct cvy_kernel_impl cpu_kernel_batch_norm_backward = {
     .op = "batch_norm_backward",
     .supports = cpu_supports_f32,
-    .choose = choose,
+    .choose = cpu_norm_backward_choose,
     .prepare = prepare,
     .run = run,
     .release = release,

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "ops/batch_norm.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { DY, X, WEIGHT, MEAN, VAR, ROWS, MASK };
@@ -20,7 +19,8 @@ struct shift_kernel {
     int64_t n_shards;
     /* of the present run */
     struct cpu_norm_tensors tensors;
-    const float *weight, *mean, *var, *rows;
+    struct cpu_norm_channels channels;
+    const float *rows;
 };
 
 /* Values k .. k + n - 1 of the rows, summed in the node of `size` rows, a power of two, from `first` on. */
@@ -45,24 +45,14 @@ static void settle_block(const struct shift_kernel *me, int64_t block, struct cp
     const struct cpu_view *v = &me->view;
     int n_channels = cpu_n_channels(v, block);
     int64_t first = cpu_first_channel(v, block), size = 1;
-    double u[CPU_LANES], ud[CPU_LANES], m[CPU_LANES];
-    float gains[CPU_LANES], offsets[CPU_LANES], tilts[CPU_LANES];
+    struct cpu_norm_sums sums;
+    double m[CPU_LANES];
     while (size < me->n_shards)
         size *= 2;
-    sum_rows(me, first, n_channels, 0, size, u);
-    sum_rows(me, v->channels + first, n_channels, 0, size, ud);
+    sum_rows(me, first, n_channels, 0, size, sums.u);
+    sum_rows(me, v->channels + first, n_channels, 0, size, sums.ud);
     sum_rows(me, 2 * v->channels, 1, 0, size, m);
-    for (int l = 0; l < n_channels; l++) {
-        double invstd = 1 / sqrt((double)me->var[first + l] + me->attrs.eps);
-        double gain = (double)me->weight[first + l] * invstd;
-        gains[l] = (float)gain;
-        offsets[l] = (float)(gain * u[l] / m[0]);
-        tilts[l] = (float)(gain * invstd * invstd * ud[l] / m[0]);
-    }
-    cpu_per_lane(v, gains, n_channels, &out->gain);
-    cpu_per_lane(v, offsets, n_channels, &out->offset);
-    cpu_per_lane(v, tilts, n_channels, &out->tilt);
-    cpu_per_lane(v, me->mean + first, n_channels, &out->mean);
+    cpu_norm_slope_make(&sums, m[0], &me->channels, v, block, out);
 }
 
 static void run_part(void *context, int part, int n_parts) {
@@ -85,35 +75,25 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
                                             .dx = out[DX],
                                             .dresidual = out[DRESIDUAL],
                                             .is_plain = me->view.lanes == 1};
-    me->weight = in[WEIGHT];
-    me->mean = in[MEAN];
-    me->var = in[VAR];
+    me->channels = (struct cpu_norm_channels){in[WEIGHT], in[MEAN], in[VAR], me->attrs.eps};
     me->rows = in[ROWS];
     cpu_team_run(cpu_grid_parts(&me->grid), run_part, me);
-    return CVY_OK;
-}
-
-/* x was laid out by the forward pass, and its mask with it. */
-static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
-    (void)device;
-    cpu_choose_view(call, X);
     return CVY_OK;
 }
 
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                           size_t *scratch_bytes) {
     struct shift_kernel *me;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    CVY_TRY(cpu_grid_of(device, call, X, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = &cpu_kernel_batch_norm_backward_shift;
     me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
     me->n_in = call->n_in;
     me->n_shards = call->in[ROWS].desc.shape.dim[0];
-    if (!cpu_layout_view(call->in[X].layout, &call->in[X].desc, &me->view)) {
-        free(me);
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_backward_shift has no loops for this layout",
-                        device->name);
-    }
-    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    me->view = view;
+    me->grid = grid;
     *scratch_bytes = 0;
     *out = &me->base;
     return CVY_OK;
@@ -124,7 +104,7 @@ static void release(struct cvy_kernel *kernel) { free(kernel); }
 const struct cvy_kernel_impl cpu_kernel_batch_norm_backward_shift = {
     .op = "batch_norm_backward_shift",
     .supports = cpu_supports_f32,
-    .choose = choose,
+    .choose = cpu_norm_backward_choose,
     .prepare = prepare,
     .run = run,
     .release = release,

@@ -47,47 +47,38 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     cpu_team_run(cpu_grid_parts(&me->grid), run_part, me);
     if (row)
         memset(row, 0, (size_t)cvy_batch_norm_row(v->channels) * sizeof *row);
-    for (int64_t c = 0; c < v->channels; c++) {
-        double u = 0, ud = 0;
-        for (int i = 0; i < me->grid.image_parts; i++) {
-            const struct cpu_norm_sums *part = &me->parts[i * v->n_blocks + c / v->lanes];
-            u += part->u[c % v->lanes];
-            ud += part->ud[c % v->lanes];
+    for (int64_t b = 0; b < v->n_blocks; b++) {
+        struct cpu_norm_sums all;
+        cpu_norm_sums_join(me->parts, v, me->grid.image_parts, b, &all);
+        for (int l = 0; l < cpu_n_channels(v, b); l++) {
+            int64_t c = cpu_first_channel(v, b) + l;
+            if (row) {
+                row[c] = (float)all.u[l];
+                row[v->channels + c] = (float)all.ud[l];
+            }
+            if (dbias)
+                dbias[c] = (float)all.u[l];
+            if (dweight)
+                dweight[c] = (float)(all.ud[l] / sqrt((double)var[c] + me->attrs.eps));
         }
-        if (row) {
-            row[c] = (float)u;
-            row[v->channels + c] = (float)ud;
-        }
-        if (dbias)
-            dbias[c] = (float)u;
-        if (dweight)
-            dweight[c] = (float)(ud / sqrt((double)var[c] + me->attrs.eps));
     }
     if (row)
         row[2 * v->channels] = (float)(v->n * v->pixels);
     return CVY_OK;
 }
 
-/* x was laid out by the forward pass, and its mask with it. */
-static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
-    (void)device;
-    cpu_choose_view(call, X);
-    return CVY_OK;
-}
-
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                           size_t *scratch_bytes) {
     struct sums_kernel *me;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    CVY_TRY(cpu_grid_of(device, call, X, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = &cpu_kernel_batch_norm_backward_sums;
     me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
     me->n_in = call->n_in;
-    if (!cpu_layout_view(call->in[X].layout, &call->in[X].desc, &me->view)) {
-        free(me);
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_backward_sums has no loops for this layout",
-                        device->name);
-    }
-    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    me->view = view;
+    me->grid = grid;
     *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_norm_sums);
     *out = &me->base;
     return CVY_OK;
@@ -98,7 +89,7 @@ static void release(struct cvy_kernel *kernel) { free(kernel); }
 const struct cvy_kernel_impl cpu_kernel_batch_norm_backward_sums = {
     .op = "batch_norm_backward_sums",
     .supports = cpu_supports_f32,
-    .choose = choose,
+    .choose = cpu_norm_backward_choose,
     .prepare = prepare,
     .run = run,
     .release = release,

@@ -58,14 +58,13 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                           size_t *scratch_bytes) {
     struct moments_kernel *me;
+    struct cpu_view view;
+    struct cpu_grid grid;
+    CVY_TRY(cpu_grid_of(device, call, 0, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = &cpu_kernel_batch_norm_moments;
-    if (!cpu_layout_view(call->in[0].layout, &call->in[0].desc, &me->view)) {
-        free(me);
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: batch_norm_moments has no loops for this layout",
-                        device->name);
-    }
-    me->grid = cpu_grid_make(&me->view, device->spec.n_threads);
+    me->view = view;
+    me->grid = grid;
     *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_moments);
     *out = &me->base;
     return CVY_OK;

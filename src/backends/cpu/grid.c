@@ -7,6 +7,16 @@ struct cpu_grid cpu_grid_make(const struct cpu_view *view, int n_threads) {
     return (struct cpu_grid){block_parts, view->n < image_parts ? (int)view->n : image_parts};
 }
 
+cvy_status cpu_grid_of(const struct cvy_device *device, const struct cvy_call *call, int input,
+                       struct cpu_view *view, struct cpu_grid *grid) {
+    const struct cvy_operand_spec *spec = &call->in[input];
+    if (!cpu_layout_view(spec->layout, &spec->desc, view))
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: %s has no loops for this layout", device->name,
+                        call->op->name);
+    *grid = cpu_grid_make(view, device->spec.n_threads);
+    return CVY_OK;
+}
+
 struct cpu_cell cpu_grid_cell(const struct cpu_grid *grid, const struct cpu_view *view, int part) {
     struct cpu_cell cell = {.image_part = part / grid->block_parts};
     cpu_part(view->n_blocks, 1, part % grid->block_parts, grid->block_parts, &cell.first_block,

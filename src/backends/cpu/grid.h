@@ -14,6 +14,9 @@ struct cpu_cell { /* what one part does */
     int image_part;
 };
 struct cpu_grid cpu_grid_make(const struct cpu_view *view, int n_threads);
+/* View and grid of a call's input. CVY_ERR_UNSUPPORTED names the operator whose loops know no such layout. */
+cvy_status cpu_grid_of(const struct cvy_device *device, const struct cvy_call *call, int input,
+                       struct cpu_view *view, struct cpu_grid *grid);
 static inline int cpu_grid_parts(const struct cpu_grid *g) { return g->block_parts * g->image_parts; }
 struct cpu_cell cpu_grid_cell(const struct cpu_grid *grid, const struct cpu_view *view, int part);
 

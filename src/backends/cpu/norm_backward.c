@@ -107,3 +107,41 @@ void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct c
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
         norm_backward_apply(tensors, slope, &c);
 }
+
+/* ---- what kernels share ---------------------------------------------------------------------------------- */
+
+void cpu_norm_sums_join(const struct cpu_norm_sums *sums, const struct cpu_view *v, int image_parts,
+                        int64_t block, struct cpu_norm_sums *out) {
+    *out = (struct cpu_norm_sums){0};
+    for (int i = 0; i < image_parts; i++) {
+        const struct cpu_norm_sums *part = &sums[i * v->n_blocks + block];
+        for (int l = 0; l < cpu_n_channels(v, block); l++) {
+            out->u[l] += part->u[l];
+            out->ud[l] += part->ud[l];
+        }
+    }
+}
+
+void cpu_norm_slope_make(const struct cpu_norm_sums *sums, double m, const struct cpu_norm_channels *channels,
+                         const struct cpu_view *v, int64_t block, struct cpu_norm_slope *out) {
+    int n_channels = cpu_n_channels(v, block);
+    int64_t first = cpu_first_channel(v, block);
+    float gains[CPU_LANES], offsets[CPU_LANES], tilts[CPU_LANES];
+    for (int l = 0; l < n_channels; l++) {
+        double invstd = 1 / sqrt((double)channels->var[first + l] + channels->eps);
+        double gain = (double)channels->weight[first + l] * invstd;
+        gains[l] = (float)gain;
+        offsets[l] = m > 0 ? (float)(gain * sums->u[l] / m) : 0;
+        tilts[l] = m > 0 ? (float)(gain * invstd * invstd * sums->ud[l] / m) : 0;
+    }
+    cpu_per_lane(v, gains, n_channels, &out->gain);
+    cpu_per_lane(v, offsets, n_channels, &out->offset);
+    cpu_per_lane(v, tilts, n_channels, &out->tilt);
+    cpu_per_lane(v, channels->mean + first, n_channels, &out->mean);
+}
+
+cvy_status cpu_norm_backward_choose(struct cvy_device *device, struct cvy_call *call) {
+    (void)device;
+    cpu_choose_view(call, 1);
+    return CVY_OK;
+}

@@ -11,6 +11,10 @@ struct cpu_norm_sums { /* of the channels of one block */
 struct cpu_norm_slope { /* per lane */
     cpu_v16 gain, offset, tilt, mean;
 };
+struct cpu_norm_channels { /* of all channels */
+    const float *weight, *mean, *var;
+    double eps;
+};
 struct cpu_norm_tensors { /* absent ones are NULL */
     const float *dy, *x;
     const uint8_t *mask;
@@ -21,8 +25,18 @@ struct cpu_norm_tensors { /* absent ones are NULL */
 /* What a cell of the grid has of a block; `means` of all channels. */
 void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
                          const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out);
+/* A block's sums of all image parts: sums[image_part][block]. */
+void cpu_norm_sums_join(const struct cpu_norm_sums *sums, const struct cpu_view *v, int image_parts,
+                        int64_t block, struct cpu_norm_sums *out);
+/* The slope of a block's channels from its sums over m values: gain = weight invstd, offset = gain sum u / m, tilt =
+   gain invstd^2 sum ud / m; with m = 0 (normalised by constants) offset and tilt are 0. */
+void cpu_norm_slope_make(const struct cpu_norm_sums *sums, double m, const struct cpu_norm_channels *channels,
+                         const struct cpu_view *v, int64_t block, struct cpu_norm_slope *out);
 /* dx and dresidual of a cell's part of a block. */
 void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slope,
                           const struct cpu_view *v, const struct cpu_cell *cell, int64_t block);
+
+/* x, input 1 of all kernels with these loops, was laid out by the forward pass, and its mask with it. */
+cvy_status cpu_norm_backward_choose(struct cvy_device *device, struct cvy_call *call);
 
 #endif
