@@ -214,13 +214,13 @@ static cvy_status do_result(const struct cvy_step *s) {
 
 static cvy_status do_broadcast(const struct cvy_step *s) {
     s->w->is_evaluation_stale = true;
-    return cvy_talk_broadcast(s);
+    return cvy_talk(s);
 }
 
 /* Devices add their rows, having zeros in place of the others': so the sum is all rows, unchanged. */
 static cvy_status do_exchange(const struct cvy_step *s) {
     CVY_TRY(cvy_rows_clear(s));
-    return s->w->replicas ? cvy_talk_exchange(s) : CVY_OK;
+    return s->w->replicas ? cvy_talk(s) : CVY_OK;
 }
 
 static cvy_status do_refresh(const struct cvy_step *s) {
@@ -234,15 +234,14 @@ static cvy_status do_refresh(const struct cvy_step *s) {
     return segment ? run_segment(s, segment) : CVY_OK;
 }
 
-typedef cvy_status (*action)(const struct cvy_step *);
-static const action actions[CVY_N_INSTR] = {
+static cvy_status (*const actions[CVY_N_INSTR])(const struct cvy_step *) = {
     [CVY_I_LOAD] = do_load,
     [CVY_I_RUN] = do_run,
     [CVY_I_ADD] = do_add,
-    [CVY_I_SEND] = cvy_talk_send,
-    [CVY_I_RECV] = cvy_talk_recv,
-    [CVY_I_REDUCE] = cvy_talk_reduce,
-    [CVY_I_WAIT] = cvy_talk_wait,
+    [CVY_I_SEND] = cvy_talk,
+    [CVY_I_RECV] = cvy_talk,
+    [CVY_I_REDUCE] = cvy_talk,
+    [CVY_I_WAIT] = cvy_talk,
     [CVY_I_CHECK] = do_check,
     [CVY_I_UPDATE] = do_update,
     [CVY_I_RESULT] = do_result,
@@ -252,31 +251,7 @@ static const action actions[CVY_N_INSTR] = {
     [CVY_I_EXCHANGE] = do_exchange,
 };
 
-/* ---- devices with streams ---------------------------------------------------------------------------- */
-
-static cvy_status enqueue_broadcast(const struct cvy_step *s) {
-    s->w->is_evaluation_stale = true;
-    return cvy_talk_enqueue(s);
-}
-
-static cvy_status enqueue_exchange(const struct cvy_step *s) {
-    CVY_TRY(cvy_rows_clear(s));
-    return s->w->replicas ? cvy_talk_enqueue(s) : CVY_OK;
-}
-
-/* The event says when the reduction is complete. */
-static cvy_status enqueue_nothing(const struct cvy_step *s) {
-    (void)s;
-    return CVY_OK;
-}
-
-/* In place of the actions above, where these would talk at once. */
-static const action enqueueing[CVY_N_INSTR] = {
-    [CVY_I_SEND] = cvy_talk_enqueue,   [CVY_I_RECV] = cvy_talk_enqueue,
-    [CVY_I_REDUCE] = cvy_talk_enqueue, [CVY_I_BROADCAST] = enqueue_broadcast,
-    [CVY_I_WAIT] = enqueue_nothing,    [CVY_I_EXCHANGE] = enqueue_exchange,
-};
-
+/* Between its waits and its record, on a device with streams. */
 static cvy_status enqueue(const struct cvy_step *s) {
     const struct cvy_streams *streams = s->backend->streams;
     struct cvy_device *device = s->w->device;
@@ -284,7 +259,7 @@ static cvy_status enqueue(const struct cvy_step *s) {
     CVY_TRY(streams->begin(device, i->stream, i, s->work->step));
     for (uint64_t left = i->wait_events; left; left &= left - 1)
         CVY_TRY(streams->wait(device, __builtin_ctzll(left)));
-    CVY_TRY(enqueueing[i->kind] ? enqueueing[i->kind](s) : actions[i->kind](s));
+    CVY_TRY(actions[i->kind](s));
     return i->record_event < 0 ? CVY_OK : streams->record(device, i->record_event);
 }
 
@@ -304,14 +279,14 @@ static cvy_status perform(const struct cvy_step *s) {
 }
 
 /* A loss that is not finite ends the step, but not the reductions that have been started: others wait in them, and the
-   group stays usable. A device with streams has them enqueued. */
+   group stays usable. A device with streams has them enqueued, and nothing to wait for. */
 static cvy_status complete_reductions(struct cvy_step step, const cvy_schedule *schedule, size_t from) {
     struct cvy_error error;
     cvy_error_save(&error, CVY_ERR_NAN);
     for (size_t k = from; k < schedule->n; k++) {
         step.i = &schedule->data[k];
-        if (step.i->kind == CVY_I_WAIT && !step.backend->streams)
-            CVY_TRY(cvy_talk_wait(&step));
+        if (step.i->kind == CVY_I_WAIT)
+            CVY_TRY(cvy_talk(&step));
     }
     return cvy_error_restore(&error);
 }

@@ -25,16 +25,10 @@ cvy_status cvy_rows_clear(const struct cvy_step *s);
 
 /* ---- talk.c: instructions that talk with other devices ------------------------------------------------- */
 
-cvy_status cvy_talk_send(const struct cvy_step *s);
-cvy_status cvy_talk_recv(const struct cvy_step *s);
-cvy_status cvy_talk_reduce(const struct cvy_step *s); /* posts this device's part */
-cvy_status cvy_talk_wait(const struct cvy_step *s);   /* completes it */
-cvy_status cvy_talk_broadcast(const struct cvy_step *s);
-cvy_status cvy_talk_exchange(const struct cvy_step *s); /* adds the rows of all replicas */
+/* Send, recv, reduce, wait, broadcast, exchange. Done on return; on a device with streams enqueued, a reduce as a
+   whole, so that there is nothing left to `wait` for but its event. */
+cvy_status cvy_talk(const struct cvy_step *s);
 /* The last stage's loss, to all; at once, by the host. */
 cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss);
-
-/* On a device with streams: enqueues any of these but `wait`, a reduce as a whole. */
-cvy_status cvy_talk_enqueue(const struct cvy_step *s);
 
 #endif

@@ -89,26 +89,17 @@ static int find_pieces(const struct cvy_step *s) {
     return message_pieces(s->w, message_segment(s), direction, s->i->part, s->i->slot, s->w->pieces);
 }
 
-cvy_status cvy_talk_send(const struct cvy_step *s) {
-    struct cvy_worker *w = s->w;
+static cvy_status pass_message(const struct cvy_step *s) {
+    const struct cvy_worker *w = s->w;
+    const struct cvy_transport *transport = w->team->transport;
+    bool is_send = s->i->kind == CVY_I_SEND;
+    int32_t from = is_send ? w->program->stage : s->i->part, to = is_send ? s->i->part : w->program->stage;
     if (cvy_step_images(s) == 0)
         return CVY_OK;
-    int n = find_pieces(s);
+    int n = find_pieces(s), link = cvy_link_number(w->program, from, to);
     begin_call(s);
-    return end_call(s, w->team->transport->send(w->group,
-                                                cvy_link_number(w->program, w->program->stage, s->i->part),
-                                                s->i->shard, w->pieces, n, message_name(s)));
-}
-
-cvy_status cvy_talk_recv(const struct cvy_step *s) {
-    struct cvy_worker *w = s->w;
-    if (cvy_step_images(s) == 0)
-        return CVY_OK;
-    int n = find_pieces(s);
-    begin_call(s);
-    return end_call(s, w->team->transport->recv(w->group,
-                                                cvy_link_number(w->program, s->i->part, w->program->stage),
-                                                s->i->shard, w->pieces, n, message_name(s)));
+    return end_call(s, is_send ? transport->send(w->group, link, s->i->shard, w->pieces, n, message_name(s))
+                               : transport->recv(w->group, link, s->i->shard, w->pieces, n, message_name(s)));
 }
 
 /* ---- reductions and broadcasts ----------------------------------------------------------------------- */
@@ -131,20 +122,22 @@ static struct cvy_reduction *describe_reduction(const struct cvy_step *s, int *n
     return r;
 }
 
-cvy_status cvy_talk_reduce(const struct cvy_step *s) {
+/* Posts this device's part. */
+static cvy_status reduce(const struct cvy_step *s) {
     int n;
     begin_call(s);
     return end_call(
         s, s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, describe_reduction(s, &n)));
 }
 
-cvy_status cvy_talk_wait(const struct cvy_step *s) {
+/* Completes it. */
+static cvy_status wait_reduction(const struct cvy_step *s) {
     begin_call(s);
     return end_call(s, s->w->team->transport->reduce_wait(s->w->replicas, s->i->bucket));
 }
 
-/* In a slot of its own, behind the buckets'. */
-cvy_status cvy_talk_exchange(const struct cvy_step *s) {
+/* Adds the rows of all replicas, in a slot of its own, behind the buckets'. */
+static cvy_status exchange(const struct cvy_step *s) {
     const struct cvy_transport *transport = s->w->team->transport;
     int slot = (int)s->w->program->buckets.n;
     struct cvy_reduction *r = &s->w->reductions[slot];
@@ -167,7 +160,7 @@ static size_t broadcast_bytes(const struct cvy_step *s) {
     return s->i->part == 0 ? s->w->store.persist_bytes : s->w->store.weight_bytes;
 }
 
-cvy_status cvy_talk_broadcast(const struct cvy_step *s) {
+static cvy_status broadcast(const struct cvy_step *s) {
     begin_call(s);
     return end_call(s, s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST],
                                                         broadcast_bytes(s), "parameters"));
@@ -212,30 +205,30 @@ static int find_accesses(const struct cvy_step *s) {
     return n;
 }
 
+static cvy_status (*const at_once[CVY_N_INSTR])(const struct cvy_step *) = {
+    [CVY_I_SEND] = pass_message,   [CVY_I_RECV] = pass_message,   [CVY_I_REDUCE] = reduce,
+    [CVY_I_WAIT] = wait_reduction, [CVY_I_BROADCAST] = broadcast, [CVY_I_EXCHANGE] = exchange,
+};
+
 /* A stream stands in a reduction until it is complete. */
-static cvy_status run_later(void *argument) {
+static cvy_status talk_later(void *argument) {
     const struct cvy_step *s = argument;
-    switch ((int)s->i->kind) {
-    case CVY_I_SEND:
-        return cvy_talk_send(s);
-    case CVY_I_RECV:
-        return cvy_talk_recv(s);
-    case CVY_I_BROADCAST:
-        return cvy_talk_broadcast(s);
-    case CVY_I_EXCHANGE:
-        return cvy_talk_exchange(s);
-    default:
-        CVY_TRY(cvy_talk_reduce(s));
-        return cvy_talk_wait(s);
-    }
+    CVY_TRY(at_once[s->i->kind](s));
+    return s->i->kind == CVY_I_REDUCE ? wait_reduction(s) : CVY_OK;
 }
 
-cvy_status cvy_talk_enqueue(const struct cvy_step *s) {
+static cvy_status enqueue(const struct cvy_step *s) {
     struct cvy_host_call call = {.name = cvy_instr_name(s->i->kind),
-                                 .run = run_later,
+                                 .run = talk_later,
                                  .argument = s,
                                  .argument_bytes = sizeof *s,
                                  .accesses = s->w->accesses,
                                  .n_accesses = find_accesses(s)};
     return s->backend->streams->call(s->w->device, &call);
+}
+
+cvy_status cvy_talk(const struct cvy_step *s) {
+    if (!s->backend->streams)
+        return at_once[s->i->kind](s);
+    return s->i->kind == CVY_I_WAIT ? CVY_OK : enqueue(s); /* the event says when a reduction is complete */
 }
