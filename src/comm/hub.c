@@ -68,19 +68,27 @@ void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate) {
     cvy_counter_add(&gate->count, 1);
 }
 
-/* "member 0, 3"; the first few of many */
-static void print_missing(const struct cvy_hub *hub, const struct cvy_gate *gate, uint64_t round,
-                          struct cvy_text *out) {
+void cvy_hub_print_missing(const struct cvy_hub *hub, const _Atomic uint64_t *arrived, uint64_t round,
+                           struct cvy_text *out) {
     enum { MOST = 4 };
     int n = 0;
     for (int m = 0; m < hub->n; m++) {
-        bool is_missing = atomic_load(&gate->arrived[m]) < round;
+        bool is_missing = atomic_load(&arrived[m]) < round;
         if (is_missing && n < MOST)
             cvy_text_printf(out, "%s%d", n ? ", " : "member ", m);
         n += is_missing;
     }
     if (n > MOST)
         cvy_text_printf(out, " and %d more", n - MOST);
+}
+
+cvy_status cvy_hub_lose(struct cvy_group *me, const char *name, uint64_t round, double waited_s,
+                        struct cvy_text *missing) {
+    CVY_FAIL(CVY_ERR_LOST,
+             "%s, time %llu: member %d waited %.1f seconds for %s, lost or slower than --timeout allows",
+             name, (unsigned long long)round, me->rank, waited_s, missing->n ? missing->data : "another");
+    cvy_text_free(missing);
+    return cvy_hub_give_up(me);
 }
 
 cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name) {
@@ -93,12 +101,8 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     CVY_TRY(cvy_hub_check(me, name, waited_s));
     struct cvy_text missing = {0};
-    print_missing(hub, gate, round, &missing);
-    CVY_FAIL(CVY_ERR_LOST,
-             "%s, time %llu: member %d waited %.1f seconds for %s, lost or slower than --timeout allows",
-             name, (unsigned long long)round, me->rank, waited_s, missing.n ? missing.data : "another");
-    cvy_text_free(&missing);
-    return cvy_hub_give_up(me);
+    cvy_hub_print_missing(hub, gate->arrived, round, &missing);
+    return cvy_hub_lose(me, name, round, waited_s, &missing);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------- */

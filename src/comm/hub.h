@@ -84,4 +84,13 @@ cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double wa
 /* Gives up for everybody, because of this thread's newest error. Returns CVY_ERR_LOST. */
 cvy_status cvy_hub_give_up(struct cvy_group *me);
 
+/* "member 0, 3", the first few of many: those that arrived less than `round` times. Appends nothing when none is
+   missing. */
+void cvy_hub_print_missing(const struct cvy_hub *hub, const _Atomic uint64_t *arrived, uint64_t round,
+                           struct cvy_text *out);
+/* Gives up for everybody, since the deadline of `name` has passed; frees `missing`, who is late. Returns
+   CVY_ERR_LOST. */
+cvy_status cvy_hub_lose(struct cvy_group *me, const char *name, uint64_t round, double waited_s,
+                        struct cvy_text *missing);
+
 #endif

@@ -10,7 +10,6 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Cuts the members into processes. */
 /* Pieces between machines are large, but not so large that the lanes of many processes fill the memory. */
 static size_t piece_bytes(const struct cvy_party *party) {
     enum { FEW = 8 };
@@ -24,6 +23,7 @@ static size_t piece_bytes(const struct cvy_party *party) {
     return CVY_PIECE_NEAR;
 }
 
+/* Cuts the members into processes. */
 static cvy_status fill_peers(struct cvy_party *party, const int32_t *ranks) {
     struct cvy_hub *hub = party->hub;
     for (int m = 0; m < hub->n; m++) {
@@ -126,18 +126,9 @@ void cvy_party_note(struct cvy_party *party, uint64_t number, const char *name) 
 
 /* Who holds up the operation at work: "member 2, 3". */
 static void print_missing(struct cvy_party *party, struct cvy_text *out) {
-    enum { MOST = 4 };
-    uint64_t at_work = atomic_load(&party->done.value);
-    int n = 0, awaited = atomic_load(&party->awaited);
-    for (int m = 0; m < party->hub->n; m++) {
-        bool is_missing = atomic_load(&party->came[m]) <= at_work;
-        if (is_missing && n < MOST)
-            cvy_text_printf(out, "%s%d", n ? ", " : "member ", m);
-        n += is_missing;
-    }
-    if (n > MOST)
-        cvy_text_printf(out, " and %d more", n - MOST);
-    if (n == 0 && awaited >= 0)
+    int awaited = atomic_load(&party->awaited);
+    cvy_hub_print_missing(party->hub, party->came, atomic_load(&party->done.value) + 1, out);
+    if (out->n == 0 && awaited >= 0)
         cvy_text_printf(out, "data of member %d (rank %d)", party->peers[awaited].first,
                         party->peers[awaited].rank);
 }
@@ -179,11 +170,7 @@ cvy_status cvy_party_wait(struct cvy_group *me, uint64_t op, uint64_t round, con
     if (status == CVY_OK) {
         struct cvy_text missing = {0};
         print_missing(party, &missing);
-        CVY_FAIL(CVY_ERR_LOST,
-                 "%s, time %llu: member %d waited %.1f seconds for %s, lost or slower than --timeout allows",
-                 name, (unsigned long long)round, me->rank, waited_s, missing.n ? missing.data : "another");
-        cvy_text_free(&missing);
-        status = cvy_hub_give_up(me);
+        status = cvy_hub_lose(me, name, round, waited_s, &missing);
     }
     settle(party);
     return status;
