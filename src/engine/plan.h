@@ -64,8 +64,6 @@ cvy_status cvy_plan_tell_idle(const struct cvy_plan *plan);
 
 /* The process that has a device. */
 int32_t cvy_plan_process(const struct cvy_plan *plan, int32_t device);
-/* The shards of a process's devices: *n of them from *first on. */
-void cvy_plan_shards(const struct cvy_plan *plan, int32_t process, int32_t *first, int32_t *n);
 /* Are graph and options the same in all processes? CVY_ERR_USAGE if not. Collective. */
 cvy_status cvy_plan_agree(const struct cvy_plan *plan);
 

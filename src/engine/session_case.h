@@ -1,4 +1,4 @@
-/* For tests of sessions: a small network with every kind of node, and batches of noise for it. */
+/* For tests of sessions: a small network with every kind of node, batches of noise for it, and its trainings. */
 #ifndef CVY_ENGINE_SESSION_CASE_H
 #define CVY_ENGINE_SESSION_CASE_H
 
@@ -54,6 +54,55 @@ static inline cvy_graph *make_graph(void) {
     cvy_cross_entropy(g, logits, labels, 0.1);
     assert_ok(cvy_graph_status(g));
     return g;
+}
+
+/* ---- trainings ----------------------------------------------------------------------------------------- */
+
+struct run {
+    cvy_plan *plan;
+    cvy_session *session;
+};
+
+static inline struct run open_run(const cvy_plan_options *options) {
+    struct run run;
+    cvy_graph *g = make_graph();
+    assert_ok(cvy_plan_new(g, options, &run.plan));
+    assert_ok(cvy_session_new(run.plan, &run.session));
+    cvy_graph_free(g);
+    cvy_session_set_lr(run.session, 0.05);
+    return run;
+}
+
+/* The hash of the weights. */
+static inline uint64_t close_run(struct run *run) {
+    uint64_t hash;
+    assert_ok(cvy_weights_hash(run->session, &hash));
+    cvy_session_free(run->session);
+    cvy_plan_free(run->plan);
+    return hash;
+}
+
+static inline void read_back_programs(cvy_session *session) {
+    for (int d = 0; d < session->plan->team.n; d++) {
+        struct cvy_text text = {0};
+        assert_ok(cvy_program_print(session->plan->team.workers[d].program, session->plan->backend, &text));
+        assert_ok(cvy_session_replace_program(session, d, text.data));
+        cvy_text_free(&text);
+    }
+}
+
+/* A batch of an update of n_update images. */
+static inline void bring_batch(cvy_session *session, cvy_batch batch, int64_t n_update, bool is_split,
+                               bool is_last) {
+    batch.n_update = n_update;
+    if (!is_split) {
+        assert_ok(cvy_step(session, &batch));
+        return;
+    }
+    assert_ok(cvy_forward(session, &batch));
+    assert_ok(cvy_backward(session));
+    if (is_last)
+        assert_ok(cvy_update(session));
 }
 
 #endif

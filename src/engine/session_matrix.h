@@ -13,29 +13,6 @@ struct setup {
     const char *schedule, *mesh;
 };
 
-static inline void read_back_programs(cvy_session *session) {
-    for (int d = 0; d < session->plan->team.n; d++) {
-        struct cvy_text text = {0};
-        assert_ok(cvy_program_print(session->plan->team.workers[d].program, session->plan->backend, &text));
-        assert_ok(cvy_session_replace_program(session, d, text.data));
-        cvy_text_free(&text);
-    }
-}
-
-/* A batch of an update of n_update images. */
-static inline void bring_batch(cvy_session *session, cvy_batch batch, int64_t n_update, bool is_split,
-                               bool is_last) {
-    batch.n_update = n_update;
-    if (!is_split) {
-        assert_ok(cvy_step(session, &batch));
-        return;
-    }
-    assert_ok(cvy_forward(session, &batch));
-    assert_ok(cvy_backward(session));
-    if (is_last)
-        assert_ok(cvy_update(session));
-}
-
 static inline cvy_plan_options options_of(const struct setup *setup, const char *backend, int threads) {
     return (cvy_plan_options){.devices = setup->devices,
                               .strategy = setup->strategy,
@@ -56,21 +33,16 @@ static inline cvy_plan_options options_of(const struct setup *setup, const char 
    such updates. The hash of the weights and evaluation's losses. */
 static inline uint64_t train(const cvy_plan_options *options, bool is_split, bool from_text, double *loss) {
     static const int64_t sizes[] = {BATCH, BATCH, 6, 3, BATCH};
-    cvy_graph *g = make_graph();
-    cvy_plan *plan;
-    cvy_session *session;
+    struct run run = open_run(options);
+    cvy_session *session = run.session;
     struct data data;
     float losses[BATCH];
-    uint64_t hash = 0;
-    assert_ok(cvy_plan_new(g, options, &plan));
-    assert_ok(cvy_session_new(plan, &session));
     for (size_t i = 0; from_text && i < sizeof sizes / sizeof *sizes; i++)
         assert_ok(cvy_session_prepare(session, sizes[i], true, false));
     if (from_text) {
         assert_ok(cvy_session_prepare(session, BATCH, false, false));
         read_back_programs(session);
     }
-    cvy_session_set_lr(session, 0.05);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         draw(&data, i);
         bring_batch(session, batch_of(&data, sizes[i]), sizes[i], is_split, true);
@@ -81,14 +53,10 @@ static inline uint64_t train(const cvy_plan_options *options, bool is_split, boo
     }
     cvy_batch batch = batch_of(&data, BATCH);
     assert_ok(cvy_evaluate(session, &batch, losses, NULL, NULL));
-    assert_ok(cvy_weights_hash(session, &hash));
     *loss = 0;
     for (int i = 0; i < BATCH; i++)
         *loss += losses[i];
-    cvy_session_free(session);
-    cvy_plan_free(plan);
-    cvy_graph_free(g);
-    return hash;
+    return close_run(&run);
 }
 
 /* Trains as a setup says; must end with these bits. */

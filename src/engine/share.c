@@ -9,18 +9,18 @@
 
 int32_t cvy_plan_process(const struct cvy_plan *plan, int32_t device) { return device / plan->team.n; }
 
-void cvy_plan_shards(const struct cvy_plan *plan, int32_t process, int32_t *first, int32_t *n) {
-    int32_t pipe = plan->mesh.pipe, low = process * plan->team.n, high = low + plan->team.n - 1;
-    int32_t n_shards = (int32_t)plan->options.shards, last;
-    cvy_tree_shards(n_shards, plan->mesh.data, low / pipe, first, n);
-    cvy_tree_shards(n_shards, plan->mesh.data, high / pipe, &last, n);
-    *n += last - *first;
+/* The shards that device k of this process works on, or has a stage's part in: *n of them from *first on. */
+static void device_shards(const struct cvy_plan *plan, int k, int32_t *first, int32_t *n) {
+    cvy_tree_shards((int32_t)plan->options.shards, plan->mesh.data,
+                    (plan->first_device + k) / plan->mesh.pipe, first, n);
 }
 
+/* A process's devices stand together, and so do their shards. */
 cvy_status cvy_plan_share(const cvy_plan *plan, cvy_loader *loader) {
-    int32_t first, n;
-    cvy_plan_shards(plan, cvy_world_rank(plan->options.world), &first, &n);
-    cvy_loader_set_share(loader, plan->options.shards, first, n);
+    int32_t first, last, n;
+    device_shards(plan, 0, &first, &n);
+    device_shards(plan, plan->team.n - 1, &last, &n);
+    cvy_loader_set_share(loader, plan->options.shards, first, last + n - first);
     return CVY_OK;
 }
 
@@ -29,9 +29,9 @@ cvy_status cvy_plan_images(const cvy_plan *plan, int k, int64_t n, int64_t *firs
         return CVY_FAIL(CVY_ERR_USAGE, "device %d of %d: they are counted from 0", k, plan->team.n);
     if (n < 0)
         return CVY_FAIL(CVY_ERR_USAGE, "a batch of %lld images: it needs 0 or more", (long long)n);
-    int32_t device = cvy_world_rank(plan->options.world) * plan->team.n + k;
-    int32_t first_shard, n_shards, total = (int32_t)plan->options.shards;
-    cvy_tree_shards(total, plan->mesh.data, device / plan->mesh.pipe, &first_shard, &n_shards);
+    int32_t first_shard, n_shards;
+    int64_t total = plan->options.shards;
+    device_shards(plan, k, &first_shard, &n_shards);
     *first = cvy_shard_first(n, total, first_shard);
     *count = cvy_shard_first(n, total, first_shard + n_shards) - *first;
     return CVY_OK;

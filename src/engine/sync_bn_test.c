@@ -12,60 +12,21 @@ struct setup {
     bool is_split, from_text;
 };
 
-struct run {
-    cvy_plan *plan;
-    cvy_session *session;
-};
-
-static struct run open_run(const struct setup *setup, int64_t shards, bool sync_bn) {
-    struct run run;
-    cvy_graph *g = make_graph();
-    cvy_plan_options options = {.devices = setup->devices,
-                                .strategy = setup->strategy,
-                                .backend = setup->backend,
-                                .batch_size = BATCH,
-                                .accumulate = 2,
-                                .shards = shards,
-                                .sync_bn = sync_bn,
-                                .threads_per_device = 1,
-                                .optimizer = "sgd",
-                                .optimizer_attributes = "momentum=0.9 weight_decay=0.0005",
-                                .seed = 3,
-                                .first_bucket_mb = 0.002,
-                                .bucket_mb = 0.004};
-    assert_ok(cvy_plan_new(g, &options, &run.plan));
-    assert_ok(cvy_session_new(run.plan, &run.session));
-    cvy_graph_free(g);
-    cvy_session_set_lr(run.session, 0.05);
-    return run;
-}
-
-static uint64_t close_run(struct run *run) {
-    uint64_t hash;
-    assert_ok(cvy_weights_hash(run->session, &hash));
-    cvy_session_free(run->session);
-    cvy_plan_free(run->plan);
-    return hash;
-}
-
-static void read_back_programs(cvy_session *session) {
-    for (int d = 0; d < session->plan->team.n; d++) {
-        struct cvy_text text = {0};
-        assert_ok(cvy_program_print(session->plan->team.workers[d].program, session->plan->backend, &text));
-        assert_ok(cvy_session_replace_program(session, d, text.data));
-        cvy_text_free(&text);
-    }
-}
-
-static void one_step(cvy_session *session, const cvy_batch *batch, bool is_split, bool is_last) {
-    if (!is_split) {
-        assert_ok(cvy_step(session, batch));
-        return;
-    }
-    assert_ok(cvy_forward(session, batch));
-    assert_ok(cvy_backward(session));
-    if (is_last)
-        assert_ok(cvy_update(session));
+static struct run open_setup(const struct setup *setup, int64_t shards, bool sync_bn) {
+    const cvy_plan_options options = {.devices = setup->devices,
+                                      .strategy = setup->strategy,
+                                      .backend = setup->backend,
+                                      .batch_size = BATCH,
+                                      .accumulate = 2,
+                                      .shards = shards,
+                                      .sync_bn = sync_bn,
+                                      .threads_per_device = 1,
+                                      .optimizer = "sgd",
+                                      .optimizer_attributes = "momentum=0.9 weight_decay=0.0005",
+                                      .seed = 3,
+                                      .first_bucket_mb = 0.002,
+                                      .bucket_mb = 0.004};
+    return open_run(&options);
 }
 
 /* ---- the same bits ----------------------------------------------------------------------------------- */
@@ -74,7 +35,7 @@ static void one_step(cvy_session *session, const cvy_batch *batch, bool is_split
 static uint64_t train(const struct setup *setup, int64_t shards, double *loss) {
     static const int64_t sizes[] = {BATCH, 6, 3, 1, BATCH, 4};
     enum { N = sizeof sizes / sizeof *sizes };
-    struct run run = open_run(setup, shards, true);
+    struct run run = open_setup(setup, shards, true);
     struct data data;
     float losses[BATCH];
     if (setup->from_text) {
@@ -85,9 +46,8 @@ static uint64_t train(const struct setup *setup, int64_t shards, double *loss) {
     }
     for (size_t i = 0; i < N; i++) {
         draw(&data, i);
-        cvy_batch batch = batch_of(&data, sizes[i]);
-        batch.n_update = i < N - 2 ? 0 : sizes[N - 2] + sizes[N - 1];
-        one_step(run.session, &batch, setup->is_split, i != N - 2);
+        bring_batch(run.session, batch_of(&data, sizes[i]), i < N - 2 ? 0 : sizes[N - 2] + sizes[N - 1],
+                    setup->is_split, i != N - 2);
     }
     cvy_batch batch = batch_of(&data, BATCH);
     assert_ok(cvy_evaluate(run.session, &batch, losses, NULL, NULL));
@@ -187,7 +147,7 @@ static double distance(const float *a, const float *b, size_t n) {
 static void check_against_one(const char *backend, int64_t shards, int64_t n, double bound) {
     static float whole[1 << 14], cut[1 << 14], running[2][32];
     const struct setup setup = {.devices = "cpu:0", .backend = backend};
-    struct run one = open_run(&setup, 1, false), many = open_run(&setup, shards, true);
+    struct run one = open_setup(&setup, 1, false), many = open_setup(&setup, shards, true);
     struct data data;
     draw(&data, 1);
     cvy_batch batch = batch_of(&data, n);
@@ -293,7 +253,7 @@ static void stages_are_refused(void **state) {
 static void bad_loss_is_found(void **state) {
     (void)state;
     const struct setup setup = {.devices = "cpu:0-1", .strategy = "ddp", .backend = "cpu"};
-    struct run run = open_run(&setup, 4, true);
+    struct run run = open_setup(&setup, 4, true);
     struct data data;
     float weight[16 * 16 * 9];
     draw(&data, 0);

@@ -28,30 +28,6 @@ static cvy_plan_options options_of(const struct setup *setup, int64_t shards, in
                               .bucket_mb = 0.004};
 }
 
-struct run {
-    cvy_plan *plan;
-    cvy_session *session;
-};
-
-static struct run open_run(const cvy_plan_options *options) {
-    struct run run;
-    cvy_graph *g = make_graph();
-    assert_ok(cvy_plan_new(g, options, &run.plan));
-    assert_ok(cvy_session_new(run.plan, &run.session));
-    cvy_graph_free(g);
-    cvy_session_set_lr(run.session, 0.05);
-    return run;
-}
-
-/* The hash of the weights. */
-static uint64_t close_run(struct run *run) {
-    uint64_t hash;
-    assert_ok(cvy_weights_hash(run->session, &hash));
-    cvy_session_free(run->session);
-    cvy_plan_free(run->plan);
-    return hash;
-}
-
 /* Images first .. first + n - 1 of `data` as one batch of an update of n_update. */
 static cvy_batch part_of(const struct data *data, int64_t first, int64_t n, int64_t n_update) {
     cvy_batch batch = batch_of(data, n);
@@ -59,17 +35,6 @@ static cvy_batch part_of(const struct data *data, int64_t first, int64_t n, int6
     batch.labels = data->labels + first;
     batch.n_update = n_update;
     return batch;
-}
-
-static void bring(cvy_session *session, const cvy_batch *batch, bool is_split, bool is_last) {
-    if (!is_split) {
-        assert_ok(cvy_step(session, batch));
-        return;
-    }
-    assert_ok(cvy_forward(session, batch));
-    assert_ok(cvy_backward(session));
-    if (is_last)
-        assert_ok(cvy_update(session));
 }
 
 /* ---- the same bits --------------------------------------------------------------------------------- */
@@ -89,7 +54,7 @@ static uint64_t train(const struct setup *setup, double *loss) {
         for (int k = 0; k < 3 && n[k]; k++) {
             draw(&data, n_drawn++);
             cvy_batch batch = part_of(&data, 0, n[k], n[0] + n[1] + n[2]);
-            bring(run.session, &batch, setup->is_split, k == 2 || !n[k + 1]);
+            bring_batch(run.session, batch, batch.n_update, setup->is_split, k == 2 || !n[k + 1]);
             if (u == 1)
                 assert_ok(cvy_evaluate(run.session, &batch, losses, NULL, NULL));
         }
