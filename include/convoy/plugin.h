@@ -21,8 +21,9 @@ struct cvy_network_request { /* a message under way; its owner keeps it where it
 /* Each function gives 0, or -1 with the reason in `error`. All are called by one thread, the one that called open.
    Nothing but open, exchange and close may wait for another process. */
 struct cvy_network {
-    uint32_t abi;     /* CVY_NETWORK_ABI */
-    const char *name; /* "Open MPI" */
+    uint32_t abi;       /* CVY_NETWORK_ABI */
+    const char *name;   /* "Open MPI" */
+    size_t piece_bytes; /* in messages of which size data should be sent */
     /* Meets the other processes; once in a process. Tags are 0 .. *max_tag. Collective. */
     int (*open)(void **self, int *rank, int *size, int *max_tag, char error[CVY_NETWORK_ERROR]);
     /* Everybody's n_bytes, by rank, into `all`. Collective. */

@@ -132,6 +132,8 @@ __attribute__((visibility("default"))) const struct cvy_network cvy_plugin_netwo
 #else
     .name = "MPICH",
 #endif
+    .piece_bytes =
+        (size_t)512 << 10, /* beyond it TCP gains nothing, and waits for the first sum get longer */
     .open = mpi_open,
     .exchange = mpi_exchange,
     .isend = mpi_isend,

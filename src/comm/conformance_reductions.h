@@ -194,9 +194,18 @@ static void test_more_members_than_cores(void **state) {
     run_members_ok(*state, MAX_MEMBERS, reduce_main, &what);
 }
 
+/* Sums that go in many pieces. */
+static void test_reduce_much(void **state) {
+    for (int n_members = 2; n_members <= 3; n_members++) {
+        struct reduce_case what = {.n_shards = 3, .n_rounds = 1, .n = 1200003};
+        run_members_ok(*state, n_members, reduce_main, &what);
+    }
+}
+
 #define REDUCTION_TESTS(transport)                                 \
     cmocka_unit_test_prestate(test_reduce_is_the_tree, transport), \
         cmocka_unit_test_prestate(test_reduce_to_one, transport),  \
+        cmocka_unit_test_prestate(test_reduce_much, transport),    \
         cmocka_unit_test_prestate(test_more_members_than_cores, transport)
 
 #endif

@@ -22,8 +22,8 @@
 struct cvy_courier;
 
 enum {
-    CVY_PIECE_NEAR = 64 << 10, /* bytes of a piece when all processes are on one machine: what caches hold */
-    CVY_PIECE_FAR = 512 << 10, /* else: networks want more at once */
+    CVY_PIECE_NEAR =
+        64 << 10, /* most bytes of a piece when all processes are on one machine: what caches hold */
     CVY_PLACES = 4,
 };
 

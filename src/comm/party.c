@@ -10,17 +10,17 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Pieces between machines are large, but not so large that the lanes of many processes fill the memory. */
+/* Pieces between machines are what the network wants, but not so large that the lanes of many processes fill the memory.
+   All processes of the group find the same. */
 static size_t piece_bytes(const struct cvy_party *party) {
     enum { FEW = 8 };
-    size_t n_bytes = CVY_PIECE_FAR;
-    for (int n = FEW; n < party->n_peers && n_bytes > CVY_PIECE_NEAR; n *= 2)
+    size_t n_bytes = party->courier->network->piece_bytes;
+    bool is_near = true;
+    for (int i = 0; i < party->n_peers; i++)
+        is_near &= i == party->me || party->courier->is_near[party->peers[i].rank];
+    for (int n = FEW; !is_near && n < party->n_peers && n_bytes > CVY_PIECE_NEAR; n *= 2)
         n_bytes /= 2;
-    for (int i = 0; i < party->n_peers; i++) {
-        if (i != party->me && !party->courier->is_near[party->peers[i].rank])
-            return n_bytes;
-    }
-    return CVY_PIECE_NEAR;
+    return is_near && n_bytes > CVY_PIECE_NEAR ? CVY_PIECE_NEAR : n_bytes;
 }
 
 /* Cuts the members into processes. */

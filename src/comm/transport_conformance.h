@@ -37,6 +37,25 @@ static void test_broadcast(void **state) {
         run_members_ok(*state, n, broadcast_main, NULL);
 }
 
+static cvy_status broadcast_much_main(struct member *me) {
+    enum { N = 3000001 };
+    unsigned char *bytes;
+    CVY_TRY(CVY_ALLOC(bytes, N));
+    for (size_t i = 0; i < N && me->rank == me->n - 1; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 1000);
+    cvy_status status = me->transport->broadcast(me->group, me->n - 1, bytes, N, "weights");
+    for (size_t i = 0; i < N && status == CVY_OK; i++) {
+        if (bytes[i] != (unsigned char)(i * 7 + i / 1000))
+            status = CVY_FAIL(CVY_ERR_FAILED, "member %d: byte %zu is wrong", me->rank, i);
+    }
+    if (status == CVY_OK)
+        status = me->transport->barrier(me->group, "end"); /* others may still read our memory */
+    free(bytes);
+    return status;
+}
+
+static void test_broadcast_much(void **state) { run_members_ok(*state, 3, broadcast_much_main, NULL); }
+
 static cvy_status barrier_main(struct member *me) {
     atomic_int *n_before = me->context;
     for (int round = 1; round <= 50; round++) {
@@ -179,6 +198,7 @@ static int transport_conformance(struct suite *given) {
     const struct CMUnitTest tests[] = {
         REDUCTION_TESTS(given),
         cmocka_unit_test_prestate(test_broadcast, given),
+        cmocka_unit_test_prestate(test_broadcast_much, given),
         cmocka_unit_test_prestate(test_barrier, given),
         cmocka_unit_test_prestate(test_late_member_is_named, given),
         cmocka_unit_test_prestate(test_abort_ends_all_waits, given),
