@@ -1,7 +1,7 @@
 # Plugins: libraries libconvoy_X.so, loaded at run time, each only where what it needs is there.
 
 # cvy_mpi_plugin(NAME COMPILER OPTION): plugins/mpi/mpi.c for the MPI library whose compiler wrapper is COMPILER and
-# prints its command with OPTION. CVY_PLUGINS lists the plugins that are built.
+# prints its command with OPTION: the target convoy_NAME, if there is such a library.
 function(cvy_mpi_plugin name compiler option)
   string(TOUPPER CVY_${name}_COMPILER variable)
   find_program(${variable} ${compiler} DOC "the compiler wrapper of ${name}")
@@ -28,7 +28,6 @@ function(cvy_mpi_plugin name compiler option)
   target_include_directories(${target} SYSTEM PRIVATE ${includes})
   target_link_libraries(${target} PRIVATE ${links})
   install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy)
-  set(CVY_PLUGINS ${CVY_PLUGINS} ${name} PARENT_SCOPE)
 endfunction()
 
 # Where src/rt/plugin.c looks, as seen from libconvoy.so and from the program.

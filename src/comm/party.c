@@ -10,8 +10,8 @@
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Pieces between machines are what the network wants, but not so large that the lanes of many processes fill the memory.
-   All processes of the group find the same. */
+/* Pieces between machines are what the network wants, but not so large that the lanes of many processes fill the
+   memory. All processes of the group find the same. */
 static size_t piece_bytes(const struct cvy_party *party) {
     enum { FEW = 8 };
     size_t n_bytes = party->courier->network->piece_bytes;

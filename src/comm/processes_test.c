@@ -1,6 +1,7 @@
 /* Everything of the transport `mpi` but MPI: the suite for all transports with several worlds in one process, in shared
    memory and without; then what happens when processes part, fail or are late. */
 #include "comm/loop_network.h"
+#include "comm/party.h"
 #include "comm/transport_conformance.h"
 
 #include <stdatomic.h>
@@ -267,6 +268,46 @@ static void test_wrong_groups(void **state) {
     leave_worlds(2, worlds);
 }
 
+/* Sums are made while nobody waits for them: that is how they hide behind the backward pass. */
+static void test_sums_move_by_themselves(void **state) {
+    (void)state;
+    enum { N = 5000, N_SUMS = 20 };
+    static float memory[2][N_SUMS][N];
+    static struct cvy_reduction what[2][N_SUMS];
+    static float *mine[2][N_SUMS];
+    const struct cvy_partial partials[2] = {{.first = 0, .device = 0}, {.first = 1, .device = 1}};
+    struct cvy_world *worlds[2];
+    struct cvy_group *members[2];
+    join_worlds(2, 60, worlds);
+    open_everywhere(worlds, 2, 60, members);
+    for (int m = 0; m < 2; m++) {
+        for (int s = 0; s < N_SUMS; s++) {
+            for (int i = 0; i < N; i++)
+                memory[m][s][i] = (float)(m + s);
+            mine[m][s] = memory[m][s];
+            what[m][s] = (struct cvy_reduction){.name = "bucket",
+                                                .n = N,
+                                                .n_shards = 2,
+                                                .n_partials = 2,
+                                                .partials = partials,
+                                                .mine = &mine[m][s],
+                                                .result = memory[m][s]};
+            assert_ok(cvy_transport_mpi.reduce_start(members[m], s, &what[m][s]));
+        }
+    }
+    for (int m = 0; m < 2; m++) /* all of them are done without any wait */
+        assert_ok(cvy_counter_wait(&members[m]->hub->party->done, N_SUMS, 30, NULL, "sums"));
+    for (int m = 0; m < 2; m++) {
+        for (int s = N_SUMS - 1; s >= 0; s--) {
+            assert_ok(cvy_transport_mpi.reduce_wait(members[m], s));
+            for (int i = 0; i < N; i++)
+                assert_true(memory[m][s][i] == (float)(2 * s + 1));
+        }
+        cvy_transport_mpi.close(1, &members[m]);
+    }
+    leave_worlds(2, worlds);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_neighbours),
@@ -276,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_groups_of_others),
         cmocka_unit_test(test_given_up_before_it_is_opened),
         cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_sums_move_by_themselves),
         cmocka_unit_test(test_nobody_else_starts), /* last: its threads stay in the network for ever */
     };
     int n_failed = run_suite(3);

@@ -30,6 +30,15 @@ LD_LIBRARY_PATH=$library ./user
 # all that --static asks for is there
 "$CC" -std=c11 user.c -o static $(pkg-config --cflags convoy) "$library/libconvoy.a" $(pkg-config --static --libs convoy)
 ./static
+# the installed program finds the installed plugins
+for launcher in mpirun.openmpi mpirun.mpich; do
+    plugin=libconvoy_mpi_${launcher#mpirun.}.so
+    [ -e "$BUILD/$plugin" ] && command -v $launcher >/dev/null || continue
+    test -e "$library/convoy/$plugin"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 $launcher -n 1 usr/bin/convoy train \
+        --data digits --model lenet5 --epochs 1 --batch-size 256 >out 2>err </dev/null || { cat err; exit 1; }
+    grep -q '^done: ' out
+done
 make -C "$SOURCE" -n install PREFIX="$PWD/two words" > plan
 grep -qF -- "--prefix \"$PWD/two words\"" plan || { cat plan; exit 1; }
 
