@@ -110,7 +110,7 @@ static cvy_status join(struct options *options, struct interrupt *interrupt, cvy
 enum { LINGER_US = 100000 }; /* so that the others have said it too before a launcher ends them */
 
 /* Says what went wrong, then parts from the other processes: a launcher may end all of them as soon as one is gone.
-   After a failure nobody waits, and what the launcher's library left running is not taken apart. */
+   After a failure nobody waits. What the launcher's library left running is not taken apart. */
 static int part(const struct options *options, cvy_status status) {
     cvy_world *world = options->world;
     bool is_in_company = cvy_world_size(world) > 1;
@@ -119,12 +119,12 @@ static int part(const struct options *options, cvy_status status) {
     cvy_status parted = cvy_world_close(world, is_common ? CVY_OK : status);
     if (is_common && parted != CVY_OK)
         code = fail(NULL, parted);
-    if (is_in_company && code != 0) {
-        fflush(stdout);
+    if (!is_in_company)
+        return code;
+    fflush(stdout);
+    if (code != 0)
         usleep(LINGER_US);
-        _exit(code);
-    }
-    return code;
+    _exit(code);
 }
 
 static int run_command(const struct command *command, int argc, char **argv) {

@@ -177,6 +177,11 @@ static bool end_thread(struct cvy_processes *all, double patience_s) {
     return true;
 }
 
+/* How long the library may take to end, in seconds. All processes have said goodbye, or are given up: nothing is lost
+   when it does not. MPICH 4.0 over UCX's TCP does not, in half of all runs: one process waits for another's progress,
+   which waits in the launcher's barrier. */
+static const double END_S = 2, FAILED_END_S = 0.5;
+
 cvy_status cvy_processes_leave(struct cvy_world *world, const char *reason) {
     struct cvy_processes *all = (struct cvy_processes *)world;
     cvy_status status = CVY_OK;
@@ -192,11 +197,11 @@ cvy_status cvy_processes_leave(struct cvy_world *world, const char *reason) {
     cvy_control_close(all->control);
     all->control = NULL;
     all->is_orderly = !reason && status == CVY_OK;
-    if (!end_thread(all, all->is_orderly ? all->timeout_s : 0.5)) { /* what it may touch stays */
-        if (!all->is_orderly)
-            return cvy_error_restore(&error);
-        return CVY_FAIL(CVY_ERR_LOST, "%s did not end within %.1f seconds", all->courier.network->name,
-                        all->timeout_s);
+    if (!end_thread(all, all->is_orderly ? END_S : FAILED_END_S)) { /* what it may touch stays */
+        if (all->is_orderly)
+            cvy_log(&all->log, CVY_LOG_INFO, "rank %d: all is done, but %s does not end: leaving without it",
+                    all->base.rank, all->courier.network->name);
+        return cvy_error_restore(&error);
     }
     if (status == CVY_OK)
         error = all->end;

@@ -17,6 +17,8 @@ for node in $a $b; do
     ip -n "$node" link set lo up
     ip -n "$node" link set eth7 up
 done
+is_up() { ip -n "$1" link show eth7 | grep -q "state UP"; }
+until is_up "$a" && is_up "$b"; do sleep 0.05; done
 
 launcher() { # LIBRARY N: half of them on each node
     case $1 in
@@ -27,7 +29,8 @@ launcher() { # LIBRARY N: half of them on each node
         ;;
     mpich)
         echo "ip netns exec $a unshare --uts mpirun.mpich -n $2 -ppn $(($2 / 2)) -hosts 10.213.7.1,10.213.7.2" \
-            "-launcher rsh -launcher-exec $SOURCE/tests/cluster/remote_shell -iface eth7"
+            "-launcher rsh -launcher-exec $SOURCE/tests/cluster/remote_shell -iface eth7" \
+            "-genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth7"
         ;;
     esac
 }
