@@ -7,7 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local struct cvy_error newest;
+static struct cvy_error *own_error(void) {
+    static _Thread_local struct cvy_error error;
+    return &error;
+}
+
+/* Changed once, in the copy of this file that a plugin has, before anything there can fail. */
+static cvy_error_source *newest_error = own_error;
+
+void cvy_error_share(cvy_error_source *of_thread) { newest_error = of_thread; }
+
+cvy_error_source *cvy_error_source_here(void) { return newest_error; }
 
 /* Puts the text on one line (file names may hold anything) and marks a cut one. `n` is what snprintf gave. */
 static void make_line(char *text, size_t cap, int n) {
@@ -37,53 +47,56 @@ static const char *short_path(const char *file) {
 }
 
 void cvy_trace_add(const char *file, int line) {
-    size_t n = strlen(newest.trace), cap = sizeof newest.trace;
-    int added = snprintf(newest.trace + n, cap - n, "%s%s:%d", n ? " < " : "", short_path(file), line);
+    struct cvy_error *newest = newest_error();
+    size_t n = strlen(newest->trace), cap = sizeof newest->trace;
+    int added = snprintf(newest->trace + n, cap - n, "%s%s:%d", n ? " < " : "", short_path(file), line);
     if (added < 0 || (size_t)added >= cap - n)
-        newest.trace[n] = '\0';
+        newest->trace[n] = '\0';
 }
 
 cvy_status cvy_fail_at(const char *file, int line, cvy_status code, const char *format, ...) {
-    char message[sizeof newest.message]; /* apart, since an argument may be the present message */
+    struct cvy_error *newest = newest_error();
+    char message[CVY_ERROR_TEXT]; /* apart, since an argument may be the present message */
     va_list args;
     va_start(args, format);
     int n = vsnprintf(message, sizeof message, format, args);
     va_end(args);
     make_line(message, sizeof message, n);
-    memcpy(newest.message, message, sizeof message);
-    newest.code = code;
-    newest.trace[0] = '\0';
+    memcpy(newest->message, message, sizeof message);
+    newest->code = code;
+    newest->trace[0] = '\0';
     cvy_trace_add(file, line);
     return code;
 }
 
 cvy_status cvy_fail_prefix(cvy_status code, const char *format, ...) {
-    char prefix[sizeof newest.message], message[sizeof newest.message];
+    struct cvy_error *newest = newest_error();
+    char prefix[CVY_ERROR_TEXT], message[CVY_ERROR_TEXT];
     va_list args;
     va_start(args, format);
     int n = vsnprintf(prefix, sizeof prefix, format, args);
     va_end(args);
     make_line(prefix, sizeof prefix, n);
-    n = snprintf(message, sizeof message, "%s%s", prefix, newest.message);
+    n = snprintf(message, sizeof message, "%s%s", prefix, newest->message);
     make_line(message, sizeof message, n);
-    memcpy(newest.message, message, sizeof message);
-    newest.code = code;
+    memcpy(newest->message, message, sizeof message);
+    newest->code = code;
     return code;
 }
 
 void cvy_error_save(struct cvy_error *into, cvy_status code) {
-    *into = newest;
+    *into = *newest_error();
     into->code = code;
 }
 
 cvy_status cvy_error_restore(const struct cvy_error *from) {
-    newest = *from;
+    *newest_error() = *from;
     return from->code;
 }
 
-const char *cvy_error(void) { return newest.message; }
+const char *cvy_error(void) { return newest_error()->message; }
 
-const char *cvy_error_trace(void) { return newest.trace; }
+const char *cvy_error_trace(void) { return newest_error()->trace; }
 
 int cvy_exit_code(cvy_status status) {
     switch (status) {

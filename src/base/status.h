@@ -54,4 +54,10 @@ struct cvy_error {
 void cvy_error_save(struct cvy_error *into, cvy_status code);
 cvy_status cvy_error_restore(const struct cvy_error *from); /* returns from->code */
 
+/* Where a thread's newest error lies. A plugin has its own copy of this layer: it is given the program's source, so
+   that an error which starts there is the program's newest one too. Local, before anything there fails. */
+typedef struct cvy_error *cvy_error_source(void);
+cvy_error_source *cvy_error_source_here(void);
+void cvy_error_share(cvy_error_source *of_thread);
+
 #endif

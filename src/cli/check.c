@@ -70,9 +70,8 @@ static cvy_status check_device(struct cvy_device *device, const struct options *
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
-    const struct cvy_backend *backend = cvy_backend_find(o->backend ? o->backend : "cpu");
-    if (!backend)
-        return CVY_FAIL(CVY_ERR_USAGE, "--backend cpu: this build has none; give another");
+    const struct cvy_backend *backend;
+    CVY_TRY(cvy_backend_load(o->backend ? o->backend : "cpu", &backend));
     const struct cvy_device_spec spec = {
         .n_threads = (int)o->threads, .n_local = 1, .conv_algo = o->conv_algo, .log = log};
     struct cvy_device *device;

@@ -36,18 +36,37 @@ static cvy_status print_backend(const struct cvy_backend *backend, const cvy_log
     return CVY_OK;
 }
 
+/* What is not here is told with the reason. */
+static cvy_status print_plugin(const char *name, const cvy_log_sink *log, json_t *list) {
+    const struct cvy_backend *backend;
+    if (cvy_backend_load(name, &backend) == CVY_OK)
+        return print_backend(backend, log, list);
+    if (list)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "backend", name, "missing", cvy_error()));
+    else
+        printf("%-16s not here: %s\n", name, cvy_error());
+    return CVY_OK;
+}
+
+static cvy_status print_all(const cvy_log_sink *log, json_t *list) {
+    size_t n;
+    const struct cvy_backend *const *table = cvy_backend_table(&n);
+    for (size_t i = 0; i < n; i++)
+        CVY_TRY(print_backend(table[i], log, list));
+    const struct cvy_plugin_name *plugins = cvy_backend_plugins(&n);
+    for (size_t i = 0; i < n; i++)
+        CVY_TRY(print_plugin(plugins[i].name, log, list));
+    return CVY_OK;
+}
+
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
     json_t *list = o->json ? json_array() : NULL;
-    size_t n;
-    const struct cvy_backend *const *table = cvy_backend_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        cvy_status status = print_backend(table[i], log, list);
-        if (status != CVY_OK) {
-            json_decref(list);
-            return status;
-        }
+    cvy_status status = print_all(log, list);
+    if (status != CVY_OK) {
+        json_decref(list);
+        return status;
     }
     return o->json ? command_print_json(list) : CVY_OK;
 }

@@ -43,10 +43,10 @@ static void pipelines(struct flag_names *out) {
 }
 
 static void backends(struct flag_names *out) {
-    size_t n;
-    const struct cvy_backend *const *table = cvy_backend_table(&n);
+    const char *names[32];
+    size_t n = cvy_backend_names(names, 32);
     for (size_t i = 0; i < n; i++)
-        add_name(out, table[i]->name);
+        add_name(out, names[i]);
 }
 
 static void optimizers(struct flag_names *out) {

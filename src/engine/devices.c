@@ -36,13 +36,11 @@ static cvy_status parse_range(char *part, struct range *r) {
 
 static cvy_status find_backend(const char *name, const struct cvy_backend **out) {
     const char *names[32];
-    size_t n;
-    const struct cvy_backend *const *table = cvy_backend_table(&n);
-    for (size_t i = 0; i < n && i < 32; i++)
-        names[i] = table[i]->name;
-    *out = cvy_backend_find(name);
-    if (*out)
-        return CVY_OK;
+    size_t n = cvy_backend_names(names, 32);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], name) == 0)
+            return cvy_backend_load(name, out);
+    }
     char suggestion[CVY_SUGGESTION];
     return CVY_FAIL(CVY_ERR_USAGE, "no backend '%s' here%s; `convoy devices` lists what there is", name,
                     cvy_suggest(suggestion, name, names, n));

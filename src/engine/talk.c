@@ -44,6 +44,12 @@ static cvy_status end_call(const struct cvy_step *s, cvy_status status) {
     return status;
 }
 
+/* Where the transport finds memory of this device. */
+static void *host_address(const struct cvy_step *s, void *at) {
+    const struct cvy_streams *streams = s->backend->streams;
+    return streams && streams->host_address ? streams->host_address(s->w->device, at) : at;
+}
+
 /* ---- messages -------------------------------------------------------------------------------------- */
 
 /* The segment whose ports name what is sent and received: of a backward pass its first part. */
@@ -97,6 +103,8 @@ static cvy_status pass_message(const struct cvy_step *s) {
     if (cvy_step_images(s) == 0)
         return CVY_OK;
     int n = find_pieces(s), link = cvy_link_number(w->program, from, to);
+    for (int k = 0; k < n; k++)
+        w->pieces[k].at = host_address(s, w->pieces[k].at);
     begin_call(s);
     return end_call(s, is_send ? transport->send(w->group, link, s->i->shard, w->pieces, n, message_name(s))
                                : transport->recv(w->group, link, s->i->shard, w->pieces, n, message_name(s)));
@@ -125,9 +133,14 @@ static struct cvy_reduction *describe_reduction(const struct cvy_step *s, int *n
 /* Posts this device's part. */
 static cvy_status reduce(const struct cvy_step *s) {
     int n;
+    struct cvy_reduction *r = describe_reduction(s, &n);
+    float **mine = s->w->mine + (size_t)s->i->bucket * s->w->program->partials.n; /* what r->mine points to */
+    for (int k = 0; k < n; k++)
+        mine[k] = host_address(s, mine[k]);
+    if (r->result)
+        r->result = host_address(s, r->result);
     begin_call(s);
-    return end_call(
-        s, s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, describe_reduction(s, &n)));
+    return end_call(s, s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, r));
 }
 
 /* Completes it. */
@@ -144,7 +157,7 @@ static cvy_status exchange(const struct cvy_step *s) {
     char *rows;
     size_t n_bytes;
     CVY_TRY(cvy_rows_find(s, &rows, &n_bytes));
-    float *mine = (float *)rows;
+    float *mine = host_address(s, rows);
     r->n = n_bytes / sizeof(float);
     r->mine = &mine;
     r->result = mine;
@@ -162,7 +175,8 @@ static size_t broadcast_bytes(const struct cvy_step *s) {
 
 static cvy_status broadcast(const struct cvy_step *s) {
     begin_call(s);
-    return end_call(s, s->w->team->transport->broadcast(s->w->replicas, 0, s->w->memory[CVY_SPACE_PERSIST],
+    return end_call(s, s->w->team->transport->broadcast(s->w->replicas, 0,
+                                                        host_address(s, s->w->memory[CVY_SPACE_PERSIST]),
                                                         broadcast_bytes(s), "parameters"));
 }
 

@@ -1,8 +1,10 @@
-/* Finding a backend by its name, a kernel for a call, and what all backends check alike.
+/* Finding a backend by its name, in the table or in a plugin, and a kernel for a call.
    Invariant: a device without a kernel of its own still runs the call through the operator's reference, as
    long as the host can read its memory. */
 #include "rt/backend.h"
+#include "rt/backend_plugin.h"
 #include "rt/fallback.h"
+#include "rt/plugin.h"
 
 #include <string.h>
 
@@ -14,6 +16,43 @@ const struct cvy_backend *cvy_backend_find(const char *name) {
             return table[i];
     }
     return NULL;
+}
+
+size_t cvy_backend_names(const char **names, size_t cap) {
+    size_t n_built_in, n_plugins, n = 0;
+    const struct cvy_backend *const *table = cvy_backend_table(&n_built_in);
+    const struct cvy_plugin_name *plugins = cvy_backend_plugins(&n_plugins);
+    for (size_t i = 0; i < n_built_in && n < cap; i++)
+        names[n++] = table[i]->name;
+    for (size_t i = 0; i < n_plugins && n < cap; i++)
+        names[n++] = plugins[i].name;
+    return n;
+}
+
+static cvy_status load_plugin(const struct cvy_plugin_name *plugin, const struct cvy_backend **out) {
+    const void *symbol;
+    CVY_TRY(cvy_plugin_load(plugin->name, CVY_BACKEND_PLUGIN_SYMBOL, plugin->hint, &symbol));
+    const struct cvy_backend_plugin *found = symbol;
+    if (found->abi_bytes != sizeof *found || strcmp(found->abi, CVY_BACKEND_ABI) != 0)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
+                        "libconvoy_%s.so belongs to another version of Convoy: build both together",
+                        plugin->name);
+    found->share_errors(cvy_error_source_here());
+    *out = found->backend;
+    return CVY_OK;
+}
+
+cvy_status cvy_backend_load(const char *name, const struct cvy_backend **out) {
+    size_t n;
+    *out = cvy_backend_find(name);
+    if (*out)
+        return CVY_OK;
+    const struct cvy_plugin_name *plugins = cvy_backend_plugins(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(plugins[i].name, name) == 0)
+            return load_plugin(&plugins[i], out);
+    }
+    return CVY_FAIL(CVY_ERR_USAGE, "no backend '%s' here; `convoy devices` lists what there is", name);
 }
 
 cvy_status cvy_device_synchronize(struct cvy_device *device) {
@@ -44,22 +83,4 @@ const struct cvy_kernel_impl *cvy_kernel_select(const struct cvy_device *device,
     if (is_fallback)
         *is_fallback = true;
     return device->backend->is_host_memory && call->op->reference ? &cvy_fallback_kernel : NULL;
-}
-
-cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_ingest *what,
-                            const struct cvy_operand_spec *to_spec) {
-    enum { MAX_CHANNELS = sizeof what->batch->mean / sizeof *what->batch->mean };
-    const cvy_batch *batch = what->batch;
-    struct cvy_shape shape = CVY_SHAPE(what->n, batch->channels, batch->height, batch->width);
-    if (batch->channels > MAX_CHANNELS)
-        return CVY_FAIL(CVY_ERR_USAGE, "%s: images have %lld channels; at most %d are supported",
-                        device->name, (long long)batch->channels, MAX_CHANNELS);
-    if (!cvy_shape_equal(&shape, &to_spec->desc.shape) || to_spec->desc.dtype != CVY_F32)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "%s: images of %lldx%lldx%lld do not fit the model's input; "
-                        "say --input %lldx%lldx%lld",
-                        device->name, (long long)batch->channels, (long long)batch->height,
-                        (long long)batch->width, (long long)batch->channels, (long long)batch->height,
-                        (long long)batch->width);
-    return CVY_OK;
 }

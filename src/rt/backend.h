@@ -145,8 +145,19 @@ struct cvy_backend {
 cvy_status cvy_ingest_check(const struct cvy_device *device, const struct cvy_ingest *what,
                             const struct cvy_operand_spec *to_spec);
 
-const struct cvy_backend *cvy_backend_find(const char *name); /* NULL when there is none */
+const struct cvy_backend *cvy_backend_find(const char *name); /* of the table; NULL when it is not there */
 const struct cvy_backend *const *cvy_backend_table(size_t *n);
+
+struct cvy_plugin_name {
+    const char *name; /* "cuda": libconvoy_cuda.so */
+    const char *hint; /* what to do when it cannot be loaded */
+};
+const struct cvy_plugin_name *cvy_backend_plugins(size_t *n);
+/* Of the table, then of the plugins: what they are called, at most `cap`. Returns how many. */
+size_t cvy_backend_names(const char **names, size_t cap);
+/* Of the table, else from its plugin. CVY_ERR_USAGE: there is no such name; CVY_ERR_UNSUPPORTED: the plugin, or what it
+   needs, is not here. Local. */
+cvy_status cvy_backend_load(const char *name, const struct cvy_backend **out);
 
 /* Waits until all that was enqueued is complete; nothing to do for a device without streams. [owner] */
 cvy_status cvy_device_synchronize(struct cvy_device *device);

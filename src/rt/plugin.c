@@ -49,7 +49,7 @@ static bool find(struct search *search) {
         }
         return false;
     }
-    char file[PATH_MAX];
+    char file[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
     if (n > 0) {
         file[n] = '\0';
@@ -57,9 +57,10 @@ static bool find(struct search *search) {
             return true;
     }
     static const char here;
+    char library[PATH_MAX];
     Dl_info info; /* where this code lies: libconvoy.so, or the program again */
-    return dladdr(&here, &info) && strchr(info.dli_fname, '/') && realpath(info.dli_fname, file) &&
-           look_around(search, file);
+    return dladdr(&here, &info) && strchr(info.dli_fname, '/') && realpath(info.dli_fname, library) &&
+           strcmp(library, file) != 0 && look_around(search, library);
 }
 
 static cvy_status load(const struct search *search, const char *symbol, const char *hint, const void **out) {

@@ -46,9 +46,11 @@ struct cvy_streams {
     cvy_status (*record)(struct cvy_device *device, int event);
     /* CVY_ERR_FAILED when it was not recorded since the newest synchronize. */
     cvy_status (*wait)(struct cvy_device *device, int event);
-    /* A host function in the stream's order: sends, receives, collectives. It may read and write the device's memory
-       where the transport can, may wait for other devices, and must not enqueue anything. */
+    /* A host function in the stream's order: sends, receives, collectives. It may read and write what `accesses` name,
+       at its host_address, may wait for other devices, and must not enqueue anything. */
     cvy_status (*call)(struct cvy_device *device, const struct cvy_host_call *call);
+    /* Where the host finds device memory while it runs such a function. NULL: at the same address. */
+    void *(*host_address)(struct cvy_device *device, void *at);
     /* Before the host waits for other devices: what was enqueued must go on meanwhile, since they may wait for it.
        Orders nothing. NULL: it goes on by itself. */
     cvy_status (*progress)(struct cvy_device *device);

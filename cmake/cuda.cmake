@@ -1,0 +1,78 @@
+# The CUDA plugin: libconvoy_cuda.so for GPUs where the CUDA toolkit with cuDNN and cuBLAS is there, and the same files
+# with the stand-in of tests/fakecuda as fakecuda/libconvoy_cuda.so, which needs the toolkit's headers alone.
+
+# What program and plugin both read: a hash of it says whether they belong together.
+set(abi_headers include/convoy/convoy.h src/base/status.h src/base/log.h src/base/text.h src/graph/shape.h src/graph/op.h
+    src/rt/backend.h src/rt/backend_plugin.h src/rt/stream.h src/rt/program.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${abi_headers})
+set(abi "")
+foreach(header ${abi_headers})
+  file(SHA256 ${CMAKE_SOURCE_DIR}/${header} hash)
+  string(APPEND abi ${hash})
+endforeach()
+string(SHA256 abi "${abi}")
+string(SUBSTRING ${abi} 0 16 abi)
+set(CVY_BACKEND_ABI "CVY_BACKEND_ABI=\"${PROJECT_VERSION}-${abi}\"")
+set_source_files_properties(src/rt/backend.c PROPERTIES COMPILE_DEFINITIONS "${CVY_BACKEND_ABI}")
+
+set(CVY_CUDA_ARCHITECTURES 75 80 86 89 90 100 120 CACHE STRING "compute capabilities of GPUs to compile for")
+
+# cvy_cuda_target(NAME FOLDER SOURCE…): the plugin's files and SOURCE… as FOLDER/libconvoy_cuda.so.
+function(cvy_cuda_target name folder)
+  file(GLOB sources CONFIGURE_DEPENDS plugins/cuda/*.c plugins/cuda/operators/*.c)
+  add_library(${name} MODULE ${sources} ${ARGN})
+  target_include_directories(${name} PRIVATE plugins/cuda ${CMAKE_BINARY_DIR}/cuda src include)
+  target_include_directories(${name} SYSTEM PRIVATE ${CVY_CUDA_INCLUDE})
+  target_link_libraries(${name} PRIVATE cvy_plugin_base)
+  target_compile_definitions(${name} PRIVATE "${CVY_BACKEND_ABI}")
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME convoy_cuda LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})
+endfunction()
+
+function(cvy_cuda_plugin)
+  find_path(CVY_CUDA_INCLUDE cudnn.h HINTS /usr/local/cuda/include $ENV{CUDA_HOME}/include)
+  if(NOT CVY_CUDA_INCLUDE)
+    message(STATUS "Convoy without cuda: there is no cudnn.h of a CUDA toolkit")
+    return()
+  endif()
+  # all bodies of functions, for both sides
+  file(GLOB bodies CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/plugins/cuda plugins/cuda/functions/*.h)
+  list(TRANSFORM bodies REPLACE "(.+)" "#include \"\\1\"\n")
+  string(JOIN "" text ${bodies})
+  file(CONFIGURE OUTPUT cuda/functions_all.h CONTENT "${text}")
+  # copies of the layers that a plugin stands on
+  add_library(cvy_plugin_base STATIC $<TARGET_OBJECTS:cvy_base> $<TARGET_OBJECTS:cvy_graph> $<TARGET_OBJECTS:cvy_ops>
+              src/rt/ingest.c)
+  target_include_directories(cvy_plugin_base PUBLIC include src)
+  target_link_libraries(cvy_plugin_base PUBLIC Threads::Threads m PkgConfig::XXHASH PkgConfig::JANSSON)
+
+  file(GLOB fake CONFIGURE_DEPENDS tests/fakecuda/*.c)
+  cvy_cuda_target(convoy_fakecuda fakecuda ${fake})
+
+  find_program(CVY_NVCC nvcc HINTS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
+  if(NOT CVY_NVCC)
+    message(STATUS "Convoy without cuda: there is no nvcc")
+    return()
+  endif()
+  set(code "")
+  foreach(architecture ${CVY_CUDA_ARCHITECTURES})
+    list(APPEND code -gencode=arch=compute_${architecture},code=sm_${architecture})
+  endforeach()
+  list(GET CVY_CUDA_ARCHITECTURES -1 newest) # later GPUs compile this one when they load it
+  list(APPEND code -gencode=arch=compute_${newest},code=compute_${newest})
+  set(object ${CMAKE_BINARY_DIR}/cuda/launch_device.o)
+  add_custom_command(
+    OUTPUT ${object} DEPFILE ${object}.d DEPENDS plugins/cuda/launch_device.cu ${CMAKE_BINARY_DIR}/cuda/functions_all.h
+    COMMAND ${CVY_NVCC} -c -O3 -std=c++17 ${code} --threads 2 -Werror all-warnings
+            -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror -MD -MF ${object}.d
+            -I${CMAKE_SOURCE_DIR}/plugins/cuda -I${CMAKE_BINARY_DIR}/cuda
+            ${CMAKE_SOURCE_DIR}/plugins/cuda/launch_device.cu -o ${object}
+    COMMENT "nvcc launch_device.cu for ${CVY_CUDA_ARCHITECTURES}")
+  get_filename_component(root ${CVY_CUDA_INCLUDE} DIRECTORY)
+  cvy_cuda_target(convoy_cuda . ${object})
+  target_link_libraries(convoy_cuda PRIVATE stdc++)
+  foreach(library cudart cudnn cublasLt)
+    find_library(CVY_LIB_${library} ${library} HINTS ${root}/lib64 ${root}/lib REQUIRED)
+    target_link_libraries(convoy_cuda PRIVATE ${CVY_LIB_${library}})
+  endforeach()
+  install(TARGETS convoy_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy)
+endfunction()

@@ -1,0 +1,90 @@
+/* What the files of the CUDA plugin share. The plugin is a backend (rt/backend.h) in a library of its own: it calls the
+   CUDA runtime, cuDNN and cuBLASLt, and launches its own functions through one table (launch.h). It is C: only
+   launch_device.cu is compiled by nvcc. Tests link the same files with a stand-in for CUDA (tests/fakecuda). */
+#ifndef CONVOY_CUDA_H
+#define CONVOY_CUDA_H
+
+#include "rt/backend.h"
+#include "rt/program.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+enum { CUDA_MAX_ARENAS = 8 };
+
+/* An arena, and memory of the host of the same size that what the host must see passes through. */
+struct cuda_arena {
+    char *memory, *shadow;
+    size_t n_bytes;
+};
+
+struct cuda_device {
+    struct cvy_device base;
+    int gpu; /* CUDA's number */
+    cudaStream_t streams[CVY_N_STREAMS];
+    cudaEvent_t events[CVY_N_EVENTS];
+    uint64_t is_recorded; /* bit e: event e, since the newest synchronize */
+    int stream;           /* that calls go into now */
+    struct cuda_arena arenas[CUDA_MAX_ARENAS];
+    int n_arenas;
+    void *images; /* of a batch, as the loader gives them */
+    size_t image_bytes;
+    cudnnHandle_t cudnn;
+    cublasLtHandle_t cublas;
+};
+
+static inline struct cuda_device *cuda_device(struct cvy_device *device) {
+    return (struct cuda_device *)device;
+}
+
+static inline cudaStream_t cuda_stream(const struct cuda_device *me) { return me->streams[me->stream]; }
+
+/* A call of the runtime, of cuDNN or of cuBLASLt that failed, as an error that names the device and what was tried. */
+cvy_status cuda_failed(const char *device, cudaError_t code, const char *what);
+cvy_status cuda_failed_dnn(const char *device, cudnnStatus_t code, const char *what);
+cvy_status cuda_failed_blas(const char *device, cublasStatus_t code, const char *what);
+
+#define TRY_CUDA(me, call)                                     \
+    do {                                                       \
+        cudaError_t code_ = (call);                            \
+        if (code_ != cudaSuccess)                              \
+            return cuda_failed((me)->base.name, code_, #call); \
+    } while (0)
+#define TRY_DNN(me, call)                                          \
+    do {                                                           \
+        cudnnStatus_t code_ = (call);                              \
+        if (code_ != CUDNN_STATUS_SUCCESS)                         \
+            return cuda_failed_dnn((me)->base.name, code_, #call); \
+    } while (0)
+#define TRY_BLAS(me, call)                                          \
+    do {                                                            \
+        cublasStatus_t code_ = (call);                              \
+        if (code_ != CUBLAS_STATUS_SUCCESS)                         \
+            return cuda_failed_blas((me)->base.name, code_, #call); \
+    } while (0)
+
+struct cuda_launch;
+/* operator.c: launches a function of the plugin's own (launch.h) in the present stream. */
+cvy_status cuda_launch(struct cuda_device *me, const struct cuda_launch *launch);
+
+/* memory.c */
+cvy_status cuda_alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s);
+void cuda_release(struct cvy_device *device, void *memory, size_t n_bytes);
+cvy_status cuda_upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes);
+cvy_status cuda_download(struct cvy_device *device, void *host, const void *from, size_t n_bytes);
+cvy_status cuda_zero(struct cvy_device *device, void *at, size_t n_bytes);
+cvy_status cuda_add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
+/* The place in host memory that stands for `at`, which lies in an arena. */
+void *cuda_shadow_of(const struct cuda_device *me, const void *at);
+
+/* ingest.c */
+cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
+                       const struct cvy_operand_spec *to_spec, void *to);
+
+/* streams.c */
+extern const struct cvy_streams cuda_streams;
+cvy_status cuda_streams_open(struct cuda_device *me);
+void cuda_streams_close(struct cuda_device *me);
+
+#endif

@@ -1,0 +1,56 @@
+/* What the bodies of functions are written with: they are compiled by nvcc for the device, and as C for the host. */
+#ifndef CONVOY_CUDA_FUNCTIONS_H
+#define CONVOY_CUDA_FUNCTIONS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CUDA_ARGS_IN = 8, CUDA_ARGS_OUT = 4, CUDA_ARGS_DIMS = 20, CUDA_ARGS_NUMBERS = 8, CUDA_FOLD_SUMS = 3 };
+
+enum cuda_type { CUDA_F32, CUDA_BF16 }; /* of floating-point operands */
+
+struct cuda_args { /* passed by value: as plain as can be */
+    const void *in[CUDA_ARGS_IN];
+    void *out[CUDA_ARGS_OUT];
+    uint8_t in_type[CUDA_ARGS_IN], out_type[CUDA_ARGS_OUT]; /* enum cuda_type */
+    int64_t dim[CUDA_ARGS_DIMS];
+    float number[CUDA_ARGS_NUMBERS];
+};
+
+#ifdef __CUDACC__
+#define CUDA_BODY static __device__ inline
+#else
+#define CUDA_BODY static inline
+#endif
+
+CUDA_BODY float cuda_of_bf16(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+/* To the nearest, ties to even; NaN stays NaN. */
+CUDA_BODY uint16_t cuda_to_bf16(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7FFFFFFF) > 0x7F800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+/* Element i of input k, whatever its type; of output k. */
+CUDA_BODY float cuda_load(const struct cuda_args *a, int k, int64_t i) {
+    return a->in_type[k] == CUDA_BF16 ? cuda_of_bf16(((const uint16_t *)a->in[k])[i])
+                                      : ((const float *)a->in[k])[i];
+}
+
+CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float value) {
+    if (a->out_type[k] == CUDA_BF16)
+        ((uint16_t *)a->out[k])[i] = cuda_to_bf16(value);
+    else
+        ((float *)a->out[k])[i] = value;
+}
+
+#endif

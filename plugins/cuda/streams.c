@@ -1,0 +1,128 @@
+/* A GPU's streams and events, as rt/stream.h wants them. */
+#include "cuda.h"
+
+#include "base/thread.h"
+
+#include <time.h>
+
+cvy_status cuda_streams_open(struct cuda_device *me) {
+    for (int s = 0; s < CVY_N_STREAMS; s++)
+        TRY_CUDA(me, cudaStreamCreateWithFlags(&me->streams[s], cudaStreamNonBlocking));
+    for (int e = 0; e < CVY_N_EVENTS; e++)
+        TRY_CUDA(me, cudaEventCreateWithFlags(&me->events[e], cudaEventDisableTiming));
+    return CVY_OK;
+}
+
+void cuda_streams_close(struct cuda_device *me) {
+    for (int e = 0; e < CVY_N_EVENTS; e++) {
+        if (me->events[e])
+            (void)cudaEventDestroy(me->events[e]);
+    }
+    for (int s = 0; s < CVY_N_STREAMS; s++) {
+        if (me->streams[s])
+            (void)cudaStreamDestroy(me->streams[s]);
+    }
+}
+
+static cvy_status begin(struct cvy_device *device, int stream, const struct cvy_instr *what, uint64_t step) {
+    (void)what, (void)step;
+    cuda_device(device)->stream = stream;
+    return CVY_OK;
+}
+
+static cvy_status record(struct cvy_device *device, int event) {
+    struct cuda_device *me = cuda_device(device);
+    TRY_CUDA(me, cudaEventRecord(me->events[event], cuda_stream(me)));
+    me->is_recorded |= UINT64_C(1) << event;
+    return CVY_OK;
+}
+
+static cvy_status wait(struct cvy_device *device, int event) {
+    struct cuda_device *me = cuda_device(device);
+    if (!(me->is_recorded >> event & 1))
+        return CVY_FAIL(CVY_ERR_FAILED, "%s: event %d is waited for, but was not recorded", device->name,
+                        event);
+    TRY_CUDA(me, cudaStreamWaitEvent(cuda_stream(me), me->events[event], 0));
+    return CVY_OK;
+}
+
+/* ---- waiting with a deadline ---------------------------------------------------------------------------------------- */
+
+/* cudaStreamSynchronize waits for ever, so: look, and nap for a little longer each time, up to 50 us. */
+static cvy_status wait_for(struct cuda_device *me, cudaStream_t stream) {
+    const int64_t start = cvy_now_ns();
+    const double timeout_s = me->base.spec.timeout_s;
+    for (long nap_ns = 1000;; nap_ns = nap_ns < 50000 ? 2 * nap_ns : nap_ns) {
+        cudaError_t code = cudaStreamQuery(stream);
+        if (code == cudaSuccess)
+            return CVY_OK;
+        if (code != cudaErrorNotReady)
+            return cuda_failed(me->base.name, code, "what was enqueued");
+        double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
+        if (timeout_s > 0 && waited_s > timeout_s)
+            return CVY_FAIL(CVY_ERR_LOST,
+                            "waited %.1f seconds for %s: it hangs, or is slower than --timeout allows",
+                            waited_s, me->base.name);
+        nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
+    }
+}
+
+static cvy_status synchronize(struct cvy_device *device) {
+    struct cuda_device *me = cuda_device(device);
+    for (int s = 0; s < CVY_N_STREAMS; s++)
+        CVY_TRY(wait_for(me, me->streams[s]));
+    me->is_recorded = 0;
+    return CVY_OK;
+}
+
+static void abandon(struct cvy_device *device) {
+    struct cuda_device *me = cuda_device(device);
+    for (int s = 0; s < CVY_N_STREAMS; s++)
+        (void)cudaStreamSynchronize(me->streams[s]);
+    me->is_recorded = 0;
+}
+
+/* ---- host functions --------------------------------------------------------------------------------------------------- */
+
+/* What the host reads passes to the arena's shadow, and what it writes back from it. cudaLaunchHostFunc would not do: all
+   devices may share one thread for it, in which one would wait for another. */
+static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_call *call) {
+    for (int i = 0; i < call->n_accesses; i++) {
+        const struct cvy_access *a = &call->accesses[i];
+        if (!a->n_bytes)
+            continue;
+        void *shadow = cuda_shadow_of(me, a->at);
+        if (!shadow)
+            return CVY_FAIL(CVY_ERR_FAILED, "%s: %s of %s lies in no arena", me->base.name, a->name,
+                            call->name);
+        TRY_CUDA(me, cudaMemcpyAsync(shadow, a->at, a->n_bytes, cudaMemcpyDeviceToHost, cuda_stream(me)));
+    }
+    return wait_for(me, cuda_stream(me));
+}
+
+static cvy_status call_host(struct cvy_device *device, const struct cvy_host_call *call) {
+    struct cuda_device *me = cuda_device(device);
+    CVY_TRY(copy_to_host(me, call));
+    CVY_TRY(call->run((void *)call->argument));
+    for (int i = 0; i < call->n_accesses; i++) {
+        const struct cvy_access *a = &call->accesses[i];
+        if (a->is_write && a->n_bytes)
+            TRY_CUDA(me, cudaMemcpyAsync(a->at, cuda_shadow_of(me, a->at), a->n_bytes, cudaMemcpyHostToDevice,
+                                         cuda_stream(me)));
+    }
+    return CVY_OK;
+}
+
+static void *host_address(struct cvy_device *device, void *at) {
+    return cuda_shadow_of(cuda_device(device), at);
+}
+
+const struct cvy_streams cuda_streams = {
+    .begin = begin,
+    .record = record,
+    .wait = wait,
+    .call = call_host,
+    .host_address = host_address,
+    .synchronize = synchronize,
+    .abandon = abandon,
+};
