@@ -70,7 +70,8 @@ static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_dev
     me->base.spec = *spec;
     me->base.spec.n_threads = 1;
     me->gpu = spec->index;
-    snprintf(me->base.name, sizeof me->base.name, "cuda:%d", spec->index);
+    snprintf(me->base.name, sizeof me->base.name, spec->part ? "cuda:%d/%d" : "cuda:%d", spec->index,
+             spec->part);
     cvy_status status = open_libraries(me);
     if (status != CVY_OK) {
         close_device(&me->base);
@@ -110,6 +111,7 @@ const struct cvy_backend cuda_backend = {
     .name = "cuda",
     .help = "NVIDIA GPUs, by cuDNN and cuBLASLt",
     .is_host_memory = false,
+    .has_parts = true,
     .count = count,
     .open = open_device,
     .close = close_device,

@@ -10,27 +10,41 @@ enum { MAX_DEVICES = 256 };
 
 struct range {
     char kind[32];
-    int64_t first, last;
+    int64_t first, last; /* the index; with has_parts the part of `index` */
+    int64_t index;
+    bool has_parts;
 };
 
-/* "cpu:0-3", "cpu:2"; or "4-5" that goes on with the kind before it. */
-static cvy_status parse_range(char *part, struct range *r) {
-    char *colon = strchr(part, ':'), *numbers = colon ? colon + 1 : part;
-    if (colon) {
-        *colon = 0;
-        snprintf(r->kind, sizeof r->kind, "%s", part);
-    }
-    char *dash = strchr(numbers, '-');
+/* "3" or "0-3" */
+static bool parse_numbers(char *text, int64_t *first, int64_t *last) {
+    char *dash = strchr(text, '-');
     if (dash)
         *dash = 0;
-    bool is_number = cvy_parse_i64(numbers, &r->first);
-    r->last = r->first;
-    if (dash)
-        is_number = is_number && cvy_parse_i64(dash + 1, &r->last);
-    if (!is_number || !r->kind[0] || r->first < 0 || r->last < r->first || r->last >= 100000)
-        return CVY_FAIL(
-            CVY_ERR_USAGE, "devices: cannot read '%s%s%s%s%s'; write cpu:0, cpu:0-3 or cpu:0,cpu:2",
-            colon ? r->kind : "", colon ? ":" : "", numbers, dash ? "-" : "", dash ? dash + 1 : "");
+    bool is_number = cvy_parse_i64(text, first);
+    *last = *first;
+    if (dash) {
+        is_number = is_number && cvy_parse_i64(dash + 1, last);
+        *dash = '-';
+    }
+    return is_number && *first >= 0 && *last >= *first && *last < 100000;
+}
+
+/* "cpu:0-3", "cpu:2", "cuda:0/0-3"; or "4-5" that goes on with the kind before it. */
+static cvy_status parse_range(char *text, struct range *r) {
+    char *colon = strchr(text, ':'), *numbers = colon ? colon + 1 : text, *slash = strchr(numbers, '/');
+    int64_t last = 0;
+    if (colon) /* longer than any name: then nothing has it */
+        snprintf(r->kind, sizeof r->kind, "%.*s", (int)(colon - text), text);
+    if (slash)
+        *slash = 0;
+    r->has_parts = slash;
+    bool is_right = !slash || (parse_numbers(numbers, &r->index, &last) && last == r->index);
+    is_right = is_right && parse_numbers(slash ? slash + 1 : numbers, &r->first, &r->last);
+    if (slash)
+        *slash = '/';
+    if (!is_right || !r->kind[0])
+        return CVY_FAIL(CVY_ERR_USAGE, "devices: cannot read '%s'; write cpu:0, cpu:0-3 or cpu:0,cpu:2",
+                        text);
     return CVY_OK;
 }
 
@@ -48,14 +62,29 @@ static cvy_status find_backend(const char *name, const struct cvy_backend **out)
 
 static cvy_status add_range(struct cvy_device_list *list, const struct range *r) {
     for (int64_t i = r->first; i <= r->last; i++) {
+        int index = (int)(r->has_parts ? r->index : i), part = (int)(r->has_parts ? i : 0);
         for (int k = 0; k < list->n; k++) {
-            if (list->index[k] == i)
-                return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%lld is named twice", r->kind, (long long)i);
+            if (list->index[k] == index && list->part[k] == part)
+                return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%d%s is named twice", r->kind, index,
+                                part ? " (this part of it)" : "");
         }
         if (list->n == MAX_DEVICES)
             return CVY_FAIL(CVY_ERR_USAGE, "devices: more than %d in one process", MAX_DEVICES);
-        list->index[list->n++] = (int)i;
+        list->part[list->n] = part;
+        list->index[list->n++] = index;
     }
+    return CVY_OK;
+}
+
+static cvy_status check_range(const struct cvy_backend *backend, const struct range *r) {
+    int64_t last = r->has_parts ? r->index : r->last;
+    int count = backend->count();
+    if (r->has_parts && !backend->has_parts)
+        return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%lld/%lld: %s devices are not shared; write %s:0,%s:1",
+                        r->kind, (long long)r->index, (long long)r->first, r->kind, r->kind, r->kind);
+    if (last >= count)
+        return CVY_FAIL(CVY_ERR_USAGE, "devices: there is no %s:%lld; `convoy devices` lists what there is",
+                        r->kind, (long long)last);
     return CVY_OK;
 }
 
@@ -70,10 +99,7 @@ static cvy_status parse_list(char *text, const char *backend, struct cvy_device_
             return CVY_FAIL(CVY_ERR_USAGE, "devices: %s and %s cannot take part in one run",
                             list->backend->name, own->name);
         list->backend = own;
-        if (r.last >= own->count())
-            return CVY_FAIL(CVY_ERR_USAGE,
-                            "devices: there is no %s:%lld; `convoy devices` lists what there is", r.kind,
-                            (long long)r.last);
+        CVY_TRY(check_range(own, &r));
         CVY_TRY(add_range(list, &r));
     }
     if (!list->n)
@@ -81,15 +107,23 @@ static cvy_status parse_list(char *text, const char *backend, struct cvy_device_
     return CVY_OK;
 }
 
-/* Runs of indices: "cpu:0-1,4". */
+/* Runs of indices: "cpu:0-1,4"; runs of parts: "cuda:0/0-1,1/0-1". */
 static cvy_status print_list(struct cvy_device_list *list, const char *kind, struct cvy_pool *pool) {
     struct cvy_text text = {0};
+    bool has_parts = false;
+    for (int i = 0; i < list->n; i++)
+        has_parts |= list->part[i] != 0;
     cvy_text_printf(&text, "%s:", kind);
     for (int i = 0; i < list->n;) {
+        const int *number = has_parts ? list->part : list->index;
         int k = i;
-        while (k + 1 < list->n && list->index[k + 1] == list->index[k] + 1)
+        while (k + 1 < list->n && number[k + 1] == number[k] + 1 &&
+               (!has_parts || list->index[k + 1] == list->index[i]))
             k++;
-        cvy_text_printf(&text, k > i ? "%s%d-%d" : "%s%d", i ? "," : "", list->index[i], list->index[k]);
+        cvy_text_printf(&text, "%s", i ? "," : "");
+        if (has_parts)
+            cvy_text_printf(&text, "%d/", list->index[i]);
+        cvy_text_printf(&text, k > i ? "%d-%d" : "%d", number[i], number[k]);
         i = k + 1;
     }
     char *copy = NULL;
@@ -102,13 +136,15 @@ static cvy_status print_list(struct cvy_device_list *list, const char *kind, str
 cvy_status cvy_devices_parse(const char *text, const char *backend, struct cvy_pool *pool,
                              struct cvy_device_list *out) {
     char *copy = NULL;
-    void *index = NULL;
+    void *index = NULL, *part = NULL;
     *out = (struct cvy_device_list){0};
     if (!text || strcmp(text, "auto") == 0)
         text = "cpu:0";
     CVY_TRY(cvy_pool_strdup(pool, text, &copy));
     CVY_TRY(cvy_pool_alloc(pool, MAX_DEVICES * sizeof *out->index, &index));
+    CVY_TRY(cvy_pool_alloc(pool, MAX_DEVICES * sizeof *out->part, &part));
     out->index = index;
+    out->part = part;
     CVY_TRY(parse_list(copy, backend, out));
     return print_list(out, out->backend->name, pool);
 }

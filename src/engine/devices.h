@@ -1,4 +1,5 @@
-/* Device lists: "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto". */
+/* Device lists: "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; of a backend with parts "cuda:0/0-3", several devices that share
+   one piece of hardware. */
 #ifndef CVY_ENGINE_DEVICES_H
 #define CVY_ENGINE_DEVICES_H
 
@@ -8,6 +9,7 @@
 struct cvy_device_list {
     const struct cvy_backend *backend;
     int *index; /* n, owned by the pool */
+    int *part;  /* n: of that piece of hardware; 0 where it is not shared */
     int n;
     const char *text; /* short form: "cpu:0-1" */
 };

@@ -209,6 +209,7 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
     for (int i = 0; i < list->n; i++) {
         struct cvy_worker *w = &plan->team.workers[i];
         struct cvy_device_spec spec = {.index = list->index[i],
+                                       .part = list->part[i],
                                        .n_threads = plan->options.threads_per_device,
                                        .n_local = list->n * (world ? world->core_size : 1),
                                        .local_index = i + list->n * (world ? world->core_rank : 0),

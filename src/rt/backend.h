@@ -69,6 +69,7 @@ struct cvy_kernel {
 
 struct cvy_device_spec {
     int index;             /* cpu:INDEX */
+    int part;              /* cuda:INDEX/PART; 0 when the hardware is one device */
     int n_threads;         /* T; 0: all of its cores */
     int n_local;           /* devices of this process: cores are shared out among them */
     int local_index;       /* which of them */
@@ -93,6 +94,7 @@ struct cvy_backend {
     const char *name;
     const char *help;
     bool is_host_memory; /* pointers can be read by the host: then the reference fallback works in place */
+    bool has_parts;      /* several devices may share one piece of hardware: cuda:0/0, cuda:0/1 */
 
     /* How many devices there are (virtual ones: INT_MAX). */
     int (*count)(void);

@@ -22,6 +22,11 @@ fails 2 "--batch-size 1438: the training set 'digits' has only 1437 images" trai
 fails 2 "--num-classes 9: the data 'digits' have 10 classes" train $quick --num-classes 9
 fails 2 "is no classifier" train --model simple --data synthetic:1x12x12,classes=2,images=64
 fails 2 "tpu" train $quick --devices tpu:0
+fails 2 "cannot read 'cpu:0-'" train $quick --devices cpu:0-
+fails 2 "cannot read 'cpu:2-1'" train $quick --devices cpu:2-1
+fails 2 "cpu:1 is named twice" train $quick --devices cpu:0-1,1
+fails 2 "cpu devices are not shared; write cpu:0,cpu:1" train $quick --devices cpu:0/1
+CONVOY_PLUGINS=nowhere fails 1 "no libconvoy_cuda.so in nowhere" train $quick --devices cuda:0
 fails 2 "--mean has 1 numbers, --std 0" train $quick --mean 0.5
 fails 2 "--data-path and --data: give one of them" train $quick --data-path .
 fails 2 "--weights and --resume" train $quick --weights a --resume b
