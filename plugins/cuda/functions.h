@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { CUDA_ARGS_IN = 8, CUDA_ARGS_OUT = 4, CUDA_ARGS_DIMS = 20, CUDA_ARGS_NUMBERS = 8, CUDA_FOLD_SUMS = 3 };
+enum { CUDA_ARGS_IN = 8, CUDA_ARGS_OUT = 4, CUDA_ARGS_DIMS = 20, CUDA_ARGS_NUMBERS = 8, CUDA_FOLD_SUMS = 2 };
 
 enum cuda_type { CUDA_F32, CUDA_BF16 }; /* of floating-point operands */
 
@@ -51,6 +51,32 @@ CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float val
         ((uint16_t *)a->out[k])[i] = cuda_to_bf16(value);
     else
         ((float *)a->out[k])[i] = value;
+}
+
+/* ---- functions by rows ---------------------------------------------------------------------------------------------------- */
+
+/* Who work on a row together: the 32 lanes of a warp on the device, one on the host. Each takes elements lane,
+   lane + size, …, and all come to every sum, in an order that the row's length fixes. */
+struct cuda_team {
+    int lane, size;
+};
+
+CUDA_BODY double cuda_team_sum(struct cuda_team team, double value) {
+#ifdef __CUDA_ARCH__
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
+#endif
+    (void)team;
+    return value;
+}
+
+CUDA_BODY float cuda_team_max(struct cuda_team team, float value) {
+#ifdef __CUDA_ARCH__
+    for (int offset = 16; offset > 0; offset /= 2)
+        value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, offset));
+#endif
+    (void)team;
+    return value;
 }
 
 #endif

@@ -1,22 +1,28 @@
 /* The plugin's own functions on the device, through one table: functions.def. The body of each is in functions/NAME.h,
-   written once for both sides: launch_device.cu makes a CUDA kernel of it, tests/fakecuda runs it on the host.
+   written once for both sides: launch_device.cu makes CUDA kernels of it, tests/fakecuda runs it on the host.
 
-   A map calls its body for each index. A fold has rows of elements: a value per element, up to CUDA_FOLD_SUMS of
-   them, is summed over the row in a fixed order, and a last body is called with the sums of a row. */
+   MAP:     NAME_map(args, i) for each index.
+   ROWS:    NAME_row(args, row, team) for each row, whose elements a small team shares out.
+   FOLD:    NAME_value(args, row, k, values) for each element of each row; the values, CUDA_FOLD_SUMS of them, are summed
+            over the row (fold.h) and given to NAME_finish(args, row, sums).
+   MOMENTS: NAME_element(args, row, k) for each element; mean and M2 of the row go to NAME_finish(args, row, moments). */
 #ifndef CONVOY_CUDA_LAUNCH_H
 #define CONVOY_CUDA_LAUNCH_H
 
-#include "functions.h"
+#include "fold.h"
 
 #include <cuda_runtime_api.h>
-#include <stdbool.h>
 
 enum cuda_function {
 #define CUDA_MAP(name) CUDA_##name,
+#define CUDA_ROWS(name) CUDA_##name,
 #define CUDA_FOLD(name) CUDA_##name,
+#define CUDA_MOMENTS(name) CUDA_##name,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_ROWS
 #undef CUDA_FOLD
+#undef CUDA_MOMENTS
     CUDA_N_FUNCTIONS,
 };
 
@@ -30,8 +36,12 @@ struct cuda_launch {
     enum cuda_function function;
     const char *name; /* the operator's, for messages */
     const struct cuda_args *args;
-    int64_t n;   /* indices of a map; rows of a fold */
-    int64_t row; /* elements of a fold's row */
+    int64_t n; /* indices of a map; else rows */
+    /* of folds and moments: elements of a row, are those of neighbouring rows side by side in memory, and the partial sums
+       (cuda_fold_bytes) */
+    int64_t row;
+    bool is_near;
+    float *partial;
     int n_ranges;
     const struct cuda_range *ranges;
 };

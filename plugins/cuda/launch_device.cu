@@ -1,82 +1,187 @@
-/* The table of functions on the device: every body of functions/ as a CUDA kernel. */
+/* The table of functions on the device: every body of functions/ as CUDA kernels. */
 #include "launch.h"
-
-#include <cub/block/block_reduce.cuh>
 
 #include "functions_all.h"
 
-enum { THREADS = 256 };
 static const int64_t MAX_BLOCKS = 65535;
+enum { WARPS = CUDA_THREADS / CUDA_WARP };
+
+/* ---- tiles of folds ----------------------------------------------------------------------------------------------------- */
+
+struct place { /* of a thread in a tile: elements first, first + step, … below end of the row */
+    int64_t row, chunk, first, end;
+    int step, lane;
+};
+
+static __device__ place place_of(const cuda_fold &f, int64_t tile) {
+    place p;
+    p.lane = threadIdx.x % f.lanes;
+    p.row = tile / f.chunks * f.lanes + p.lane;
+    p.chunk = tile % f.chunks;
+    p.step = CUDA_THREADS / f.lanes;
+    p.first = p.chunk * f.chunk + threadIdx.x / f.lanes;
+    p.end = p.row < f.n ? p.chunk * f.chunk + cuda_fold_elements(&f, p.chunk) : 0;
+    return p;
+}
+
+/* The sum over all threads of the same lane, for all of them: within each warp by halves, then over the warps in order. */
+static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WARP]) {
+    int warp = threadIdx.x / CUDA_WARP, at = threadIdx.x % CUDA_WARP;
+    for (int offset = CUDA_WARP / 2; offset >= lanes; offset /= 2)
+        mine += __shfl_down_sync(0xFFFFFFFFu, mine, offset);
+    if (at < lanes)
+        shared[warp][at] = mine;
+    __syncthreads();
+    mine = 0;
+    for (int w = 0; w < WARPS; w++)
+        mine += shared[w][threadIdx.x % lanes];
+    __syncthreads();
+    return mine;
+}
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------ */
 
-struct fold_sums {
-    float at[CUDA_FOLD_SUMS];
-};
-
-struct fold_plus {
-    __device__ fold_sums operator()(const fold_sums &a, const fold_sums &b) const {
-        fold_sums sum;
-        for (int k = 0; k < CUDA_FOLD_SUMS; k++)
-            sum.at[k] = a.at[k] + b.at[k];
-        return sum;
+#define CUDA_MAP(name)                                                            \
+    static __global__ void name##_kernel(const cuda_args args, int64_t n) {       \
+        for (int64_t i = blockIdx.x * (int64_t)CUDA_THREADS + threadIdx.x; i < n; \
+             i += gridDim.x * (int64_t)CUDA_THREADS)                              \
+            name##_map(&args, i);                                                 \
     }
-};
 
-#define CUDA_MAP(name)                                                                        \
-    static __global__ void name##_kernel(const struct cuda_args args, int64_t n) {            \
-        for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n;                  \
-             i += gridDim.x * (int64_t)THREADS)                                               \
-            name##_map(&args, i);                                                             \
+/* The rows of a team of 32: all of a warp have the same. */
+#define EACH_ROW(row, n)                                                                 \
+    for (int64_t row = blockIdx.x * (int64_t)WARPS + threadIdx.x / CUDA_WARP; row < (n); \
+         row += gridDim.x * (int64_t)WARPS)
+
+#define CUDA_ROWS(name)                                                     \
+    static __global__ void name##_kernel(const cuda_args args, int64_t n) { \
+        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};   \
+        EACH_ROW(row, n)                                                    \
+        name##_row(&args, row, team);                                       \
     }
-/* A block for each row; the order of the additions depends on the row's length alone. */
-#define CUDA_FOLD(name)                                                                       \
-    static __global__ void name##_kernel(const struct cuda_args args, int64_t n, int64_t m) { \
-        typedef cub::BlockReduce<fold_sums, THREADS> reduce;                                  \
-        __shared__ typename reduce::TempStorage storage;                                      \
-        for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {                           \
-            fold_sums mine = {};                                                              \
-            for (int64_t k = threadIdx.x; k < m; k += THREADS) {                              \
-                float value[CUDA_FOLD_SUMS] = {};                                             \
-                name##_value(&args, row, k, value);                                           \
-                for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                      \
-                    mine.at[s] += value[s];                                                   \
-            }                                                                                 \
-            fold_sums sums = reduce(storage).Reduce(mine, fold_plus());                       \
-            if (threadIdx.x == 0)                                                             \
-                name##_finish(&args, row, sums.at);                                           \
-            __syncthreads();                                                                  \
-        }                                                                                     \
+
+#define CUDA_FOLD(name)                                                                                  \
+    static __global__ void name##_kernel(const cuda_args args, const cuda_fold f, float *partial) {      \
+        __shared__ float shared[WARPS][CUDA_WARP];                                                       \
+        for (int64_t tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {                             \
+            const place p = place_of(f, tile);                                                           \
+            float mine[CUDA_FOLD_SUMS] = {};                                                             \
+            _Pragma("unroll 4") for (int64_t k = p.first; k < p.end; k += p.step) {                      \
+                float value[CUDA_FOLD_SUMS] = {};                                                        \
+                name##_value(&args, p.row, k, value);                                                    \
+                for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                 \
+                    mine[s] += value[s];                                                                 \
+            }                                                                                            \
+            for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                     \
+                mine[s] = sum_lane(f.lanes, mine[s], shared);                                            \
+            if (threadIdx.x >= f.lanes || p.row >= f.n)                                                  \
+                continue;                                                                                \
+            if (f.chunks == 1) {                                                                         \
+                const double sums[CUDA_FOLD_SUMS] = {mine[0], mine[1]};                                  \
+                name##_finish(&args, p.row, sums);                                                       \
+            } else {                                                                                     \
+                for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                 \
+                    cuda_fold_partial(&f, partial, p.row, p.chunk)[s] = mine[s];                         \
+            }                                                                                            \
+        }                                                                                                \
+    }                                                                                                    \
+    static __global__ void name##_join_kernel(const cuda_args args, const cuda_fold f, float *partial) { \
+        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};                                \
+        EACH_ROW(row, f.n) {                                                                             \
+            double sums[CUDA_FOLD_SUMS];                                                                 \
+            cuda_fold_join(&f, partial, row, team, sums);                                                \
+            if (team.lane == 0)                                                                          \
+                name##_finish(&args, row, sums);                                                         \
+        }                                                                                                \
+    }
+
+/* A thread keeps its elements, so that memory is read once although the deviations need the chunk's mean. */
+#define CUDA_MOMENTS(name)                                                                               \
+    static __global__ void name##_kernel(const cuda_args args, const cuda_fold f, float *partial) {      \
+        __shared__ float shared[WARPS][CUDA_WARP];                                                       \
+        for (int64_t tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {                             \
+            const place p = place_of(f, tile);                                                           \
+            float held[CUDA_FOLD_ITEMS], sum = 0, m2 = 0;                                                \
+            _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) {                                \
+                int64_t k = p.first + i * p.step;                                                        \
+                held[i] = k < p.end ? name##_element(&args, p.row, k) : 0;                               \
+                sum += held[i];                                                                          \
+            }                                                                                            \
+            const float n = (float)cuda_fold_elements(&f, p.chunk);                                      \
+            const float mean = sum_lane(f.lanes, sum, shared) / n;                                       \
+            _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) {                                \
+                float d = p.first + i * p.step < p.end ? held[i] - mean : 0;                             \
+                m2 += d * d;                                                                             \
+            }                                                                                            \
+            m2 = sum_lane(f.lanes, m2, shared);                                                          \
+            if (threadIdx.x >= f.lanes || p.row >= f.n)                                                  \
+                continue;                                                                                \
+            if (f.chunks == 1) {                                                                         \
+                const cuda_moments all = {n, mean, m2};                                                  \
+                name##_finish(&args, p.row, &all);                                                       \
+            } else {                                                                                     \
+                float *to = cuda_fold_partial(&f, partial, p.row, p.chunk);                              \
+                to[0] = mean;                                                                            \
+                to[1] = m2;                                                                              \
+            }                                                                                            \
+        }                                                                                                \
+    }                                                                                                    \
+    static __global__ void name##_join_kernel(const cuda_args args, const cuda_fold f, float *partial) { \
+        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};                                \
+        EACH_ROW(row, f.n) {                                                                             \
+            const cuda_moments all = cuda_moments_join(&f, partial, row, team);                          \
+            if (team.lane == 0)                                                                          \
+                name##_finish(&args, row, &all);                                                         \
+        }                                                                                                \
     }
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_ROWS
 #undef CUDA_FOLD
+#undef CUDA_MOMENTS
 
 /* ---- launching ---------------------------------------------------------------------------------------------------------- */
 
 typedef void launcher(cudaStream_t stream, const struct cuda_launch *launch);
 
-static unsigned blocks(int64_t n) { return (unsigned)(n < MAX_BLOCKS ? n : MAX_BLOCKS); }
+/* Blocks for n things of which a block takes `each` at a time. */
+static unsigned blocks(int64_t n, int each) {
+    int64_t wanted = (n + each - 1) / each;
+    return (unsigned)(wanted < MAX_BLOCKS ? wanted : MAX_BLOCKS);
+}
 
-#define CUDA_MAP(name)                                                                                      \
-    static void name##_launch(cudaStream_t stream, const struct cuda_launch *launch) {                      \
-        name##_kernel<<<blocks((launch->n + THREADS - 1) / THREADS), THREADS, 0, stream>>>(*launch->args,   \
-                                                                                           launch->n);      \
+#define CUDA_MAP(name)                                                                          \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                      \
+        name##_kernel<<<blocks(l->n, CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
     }
-#define CUDA_FOLD(name)                                                                                     \
-    static void name##_launch(cudaStream_t stream, const struct cuda_launch *launch) {                      \
-        name##_kernel<<<blocks(launch->n), THREADS, 0, stream>>>(*launch->args, launch->n, launch->row);    \
+#define CUDA_ROWS(name)                                                                  \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {               \
+        name##_kernel<<<blocks(l->n, WARPS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
     }
+#define CUDA_FOLD(name)                                                                                   \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                                \
+        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                                       \
+        name##_kernel<<<blocks(f.tiles, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial);          \
+        if (f.chunks > 1)                                                                                 \
+            name##_join_kernel<<<blocks(f.n, WARPS), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial); \
+    }
+#define CUDA_MOMENTS(name) CUDA_FOLD(name)
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_ROWS
 #undef CUDA_FOLD
+#undef CUDA_MOMENTS
 
 static launcher *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_launch,
+#define CUDA_ROWS(name) name##_launch,
 #define CUDA_FOLD(name) name##_launch,
+#define CUDA_MOMENTS(name) name##_launch,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_ROWS
 #undef CUDA_FOLD
+#undef CUDA_MOMENTS
 };
 
 cudaError_t cuda_launch_now(cudaStream_t stream, const struct cuda_launch *launch) {

@@ -13,26 +13,20 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     return CVY_OK;
 }
 
-static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
-                          size_t *scratch_bytes) {
+static cvy_status prepare_channel_sum(struct cvy_device *device, const struct cvy_call *call,
+                                      struct cvy_kernel **out, size_t *scratch_bytes) {
     const struct cvy_channel_sum_attrs *attrs = call->attrs;
     const struct cvy_shape *x = &call->in[0].desc.shape;
     int axis = (int)(attrs->axis < 0 ? attrs->axis + x->n : attrs->axis);
     int64_t inner = 1, channels = x->dim[axis];
     for (int k = axis + 1; k < x->n && call->in[0].layout != cuda_nhwc; k++)
         inner *= x->dim[k];
-    struct cuda_plan plan = {
-        .function = CUDA_channel_sum, .n = channels, .row = channels ? cvy_shape_count(x) / channels : 0};
-    plan.args.dim[0] = channels;
-    plan.args.dim[1] = inner;
-    *scratch_bytes = 0;
-    return cuda_prepare_launch(device, call, &cuda_kernel_channel_sum, &plan, out);
+    struct cuda_plan plan = cuda_plan_simple(call, CUDA_channel_sum, channels);
+    plan.step[0].row = channels ? cvy_shape_count(x) / channels : 0;
+    plan.step[0].is_near = inner == 1;
+    plan.step[0].args.dim[0] = channels;
+    plan.step[0].args.dim[1] = inner;
+    return cuda_prepare_plan(device, call, &cuda_kernel_channel_sum, &plan, out, scratch_bytes);
 }
 
-const struct cvy_kernel_impl cuda_kernel_channel_sum = {
-    .op = "channel_sum",
-    .choose = choose,
-    .prepare = prepare,
-    .run = cuda_run_launch,
-    .release = cuda_release_launch,
-};
+CUDA_PLAN_KERNEL(channel_sum, .choose = choose)
