@@ -143,20 +143,52 @@ static const struct cvy_case forward_cases[] = {
     {"kernel=2x3 stride=1x2 padding=1x0 dilation=2x1", "f32[2,5,6,8]", 0, NULL},
 };
 
-/* Winners: any positions, here within the smallest image of the cases. */
-static void fill_backward(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {
-    if (desc->dtype == CVY_I32)
-        cvy_fill_below(i, desc, seed, 36, values);
-    else
-        cvy_fill_normal(i, desc, seed, values);
+/* Winners as a forward call leaves them: a tap of each window that lies within the image, drawn by chance. A gradient may
+   rely on that. */
+static void fill_winners(const pool_attrs *a, const struct cvy_desc *desc, uint64_t seed, double *values) {
+    struct cvy_window axes[2];
+    int64_t n_p = desc->shape.dim[2], n_q = desc->shape.dim[3], n_taps = a->kernel[0] * a->kernel[1];
+    plane_windows(a, a->input[0], a->input[1], axes);
+    cvy_fill_below(1, desc, seed, n_taps, values);
+    for (int64_t i = 0; i < cvy_shape_count(&desc->shape); i++) {
+        int64_t h = i / n_q % n_p * axes[0].stride - axes[0].padding,
+                w = i % n_q * axes[1].stride - axes[1].padding;
+        for (int64_t tap = (int64_t)values[i];; tap = (tap + 1) % n_taps) {
+            int64_t row = h + tap / a->kernel[1] * axes[0].dilation,
+                    column = w + tap % a->kernel[1] * axes[1].dilation;
+            if (row >= 0 && row < a->input[0] && column >= 0 && column < a->input[1]) {
+                values[i] = (double)(row * a->input[1] + column);
+                break;
+            }
+        }
+    }
 }
 
+#define CEIL_CASE "kernel=3x3 stride=2x2 ceil_mode=true input=8x6"
+#define DILATED_CASE "kernel=2x3 stride=1x2 padding=1x0 dilation=2x1 input=6x8"
+#define PADDED_CASE "kernel=3x3 stride=2x2 padding=1x1 input=8x8"
+#define SIMPLE_CASE "kernel=2x2 input=7x9"
+
+extern const struct cvy_op cvy_op_max_pool_backward;
+#define FILL_BACKWARD(name, text)                                                                         \
+    static void name(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {                 \
+        pool_attrs attrs;                                                                                 \
+        cvy_attrs_default(&cvy_op_max_pool_backward, &attrs);                                             \
+        if (desc->dtype == CVY_I32 && cvy_attrs_parse(&cvy_op_max_pool_backward, text, &attrs) == CVY_OK) \
+            fill_winners(&attrs, desc, seed, values);                                                     \
+        else                                                                                              \
+            cvy_fill_normal(i, desc, seed, values);                                                       \
+    }
+FILL_BACKWARD(fill_simple, SIMPLE_CASE)
+FILL_BACKWARD(fill_padded, PADDED_CASE)
+FILL_BACKWARD(fill_ceil, CEIL_CASE)
+FILL_BACKWARD(fill_dilated, DILATED_CASE)
+
 static const struct cvy_case backward_cases[] = {
-    {"kernel=2x2 input=7x9", "f32[2,17,3,4] i32[2,17,3,4]", 0, fill_backward},
-    {"kernel=3x3 stride=2x2 padding=1x1 input=8x8", "f32[2,64,4,4] i32[2,64,4,4]", 0, fill_backward},
-    {"kernel=3x3 stride=2x2 ceil_mode=true input=8x6", "f32[2,3,4,3] i32[2,3,4,3]", 0, fill_backward},
-    {"kernel=2x3 stride=1x2 padding=1x0 dilation=2x1 input=6x8", "f32[2,5,6,3] i32[2,5,6,3]", 0,
-     fill_backward},
+    {SIMPLE_CASE, "f32[2,17,3,4] i32[2,17,3,4]", 0, fill_simple},
+    {PADDED_CASE, "f32[2,64,4,4] i32[2,64,4,4]", 0, fill_padded},
+    {CEIL_CASE, "f32[2,3,4,3] i32[2,3,4,3]", 0, fill_ceil},
+    {DILATED_CASE, "f32[2,5,6,3] i32[2,5,6,3]", 0, fill_dilated},
 };
 
 const struct cvy_op cvy_op_max_pool = {

@@ -1,0 +1,201 @@
+/* conv2d and its two gradients, by cuDNN, on images and weights in nhwc.
+   The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN has
+   none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So the bits of
+   a call depend on its shapes and the GPU alone. */
+#include "library.h"
+#include "operator.h"
+
+#include "ops/conv2d.h"
+
+#include <stdlib.h>
+
+struct conv;
+struct pass { /* how one of the three operators is called */
+    const struct cvy_kernel_impl *impl;
+    int n_algorithms, algorithms[2]; /* the first one that cuDNN has is taken */
+    cudnnStatus_t (*measure)(const struct conv *k, size_t *n_bytes);
+    cudnnStatus_t (*call)(const struct conv *k, void *const *in, void *const *out, void *workspace);
+};
+
+struct conv {
+    struct cvy_kernel base;
+    struct cuda_device *device;
+    const struct pass *pass;
+    cudnnTensorDescriptor_t x, y;
+    cudnnFilterDescriptor_t w;
+    cudnnConvolutionDescriptor_t conv;
+    int algorithm;
+    size_t workspace;
+    int64_t channels, n_y; /* of a forward call with a bias; else channels is 0 */
+};
+
+/* ---- the three calls ----------------------------------------------------------------------------------------------------- */
+
+static const float one = 1, zero = 0;
+
+static cudnnStatus_t forward_measure(const struct conv *k, size_t *n_bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(k->device->cudnn, k->x, k->w, k->conv, k->y,
+                                                   (cudnnConvolutionFwdAlgo_t)k->algorithm, n_bytes);
+}
+
+static cudnnStatus_t forward_call(const struct conv *k, void *const *in, void *const *out, void *workspace) {
+    return cudnnConvolutionForward(k->device->cudnn, &one, k->x, in[0], k->w, in[1], k->conv,
+                                   (cudnnConvolutionFwdAlgo_t)k->algorithm, workspace, k->workspace, &zero,
+                                   k->y, out[0]);
+}
+
+static cudnnStatus_t data_measure(const struct conv *k, size_t *n_bytes) {
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(k->device->cudnn, k->w, k->y, k->conv, k->x,
+                                                        (cudnnConvolutionBwdDataAlgo_t)k->algorithm, n_bytes);
+}
+
+static cudnnStatus_t data_call(const struct conv *k, void *const *in, void *const *out, void *workspace) {
+    return cudnnConvolutionBackwardData(k->device->cudnn, &one, k->w, in[1], k->y, in[0], k->conv,
+                                        (cudnnConvolutionBwdDataAlgo_t)k->algorithm, workspace, k->workspace,
+                                        &zero, k->x, out[0]);
+}
+
+static cudnnStatus_t weights_measure(const struct conv *k, size_t *n_bytes) {
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(
+        k->device->cudnn, k->x, k->y, k->conv, k->w, (cudnnConvolutionBwdFilterAlgo_t)k->algorithm, n_bytes);
+}
+
+static cudnnStatus_t weights_call(const struct conv *k, void *const *in, void *const *out, void *workspace) {
+    return cudnnConvolutionBackwardFilter(k->device->cudnn, &one, k->x, in[1], k->y, in[0], k->conv,
+                                          (cudnnConvolutionBwdFilterAlgo_t)k->algorithm, workspace,
+                                          k->workspace, &zero, k->w, out[0]);
+}
+
+static const struct pass forward_pass = {
+    &cuda_kernel_conv2d,
+    2,
+    {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
+    forward_measure,
+    forward_call};
+static const struct pass data_pass = {
+    &cuda_kernel_conv2d_backward_data, 1, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, data_measure, data_call};
+static const struct pass weights_pass = {&cuda_kernel_conv2d_backward_weights,
+                                         1,
+                                         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1},
+                                         weights_measure,
+                                         weights_call};
+
+/* ---- slots -------------------------------------------------------------------------------------------------------------- */
+
+/* y += bias of its channel, in place. */
+static cvy_status add_bias(const struct conv *k, void *y, const void *bias) {
+    struct cuda_args args = {.in = {y, bias}, .out = {y}, .dim = {k->channels}};
+    size_t n_bytes = (size_t)k->n_y * sizeof(float);
+    const struct cuda_range ranges[] = {
+        {y, n_bytes, false}, {bias, (size_t)k->channels * sizeof(float), false}, {y, n_bytes, true}};
+    return cuda_launch(k->device, &(struct cuda_launch){.function = CUDA_add_channel,
+                                                        .name = "conv2d",
+                                                        .args = &args,
+                                                        .n = k->n_y,
+                                                        .n_ranges = 3,
+                                                        .ranges = ranges});
+}
+
+static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
+    const struct conv *k = (const struct conv *)kernel;
+    void *workspace = k->workspace ? cuda_workspace(scratch) : NULL;
+    TRY_DNN(k->device, cudnnSetStream(k->device->cudnn, cuda_stream(k->device)));
+    cudnnStatus_t code = k->pass->call(k, in, out, workspace);
+    if (code != CUDNN_STATUS_SUCCESS)
+        return cuda_failed_dnn(k->device->base.name, code, k->pass->impl->op);
+    return k->channels ? add_bias(k, out[0], in[2]) : CVY_OK;
+}
+
+static void release(struct cvy_kernel *kernel) {
+    struct conv *k = (struct conv *)kernel;
+    if (!k)
+        return;
+    if (k->x)
+        (void)cudnnDestroyTensorDescriptor(k->x);
+    if (k->y)
+        (void)cudnnDestroyTensorDescriptor(k->y);
+    if (k->w)
+        (void)cudnnDestroyFilterDescriptor(k->w);
+    if (k->conv)
+        (void)cudnnDestroyConvolutionDescriptor(k->conv);
+    free(k);
+}
+
+static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
+    (void)device;
+    cuda_choose_nhwc(call);
+    return CVY_OK;
+}
+
+static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, const struct cvy_operand_spec *x,
+                           const struct cvy_operand_spec *w, const struct cvy_operand_spec *y) {
+    struct cuda_device *me = k->device;
+    const int64_t *dim = w->desc.shape.dim; /* of a size that the images' descriptors have room for */
+    CVY_TRY(cuda_tensor_new(me, &x->desc, cuda_nhwc, &k->x));
+    CVY_TRY(cuda_tensor_new(me, &y->desc, cuda_nhwc, &k->y));
+    TRY_DNN(me, cudnnCreateFilterDescriptor(&k->w));
+    TRY_DNN(me, cudnnSetFilter4dDescriptor(k->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)dim[0],
+                                           (int)dim[1], (int)dim[2], (int)dim[3]));
+    TRY_DNN(me, cudnnCreateConvolutionDescriptor(&k->conv));
+    TRY_DNN(me, cudnnSetConvolution2dDescriptor(
+                    k->conv, (int)a->padding[0], (int)a->padding[1], (int)a->stride[0], (int)a->stride[1],
+                    (int)a->dilation[0], (int)a->dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    TRY_DNN(me, cudnnSetConvolutionGroupCount(k->conv, (int)a->groups));
+    TRY_DNN(me, cudnnSetConvolutionMathType(k->conv,
+                                            me->base.spec.allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH));
+    return CVY_OK;
+}
+
+static cvy_status choose_algorithm(struct conv *k) {
+    cudnnStatus_t code = CUDNN_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < k->pass->n_algorithms && code != CUDNN_STATUS_SUCCESS; i++) {
+        k->algorithm = k->pass->algorithms[i];
+        code = k->pass->measure(k, &k->workspace);
+    }
+    if (code == CUDNN_STATUS_SUCCESS)
+        return CVY_OK;
+    return cuda_failed_dnn(k->device->base.name, code, k->pass->impl->op);
+}
+
+static cvy_status make(struct cvy_device *device, const struct cvy_call *call, const struct pass *pass,
+                       struct cvy_kernel **out, size_t *scratch_bytes) {
+    struct conv *k;
+    cvy_status status;
+    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass;
+    const struct cvy_operand_spec *x = is_data ? &call->out[0] : &call->in[!is_forward];
+    const struct cvy_operand_spec *w = is_forward || is_data ? &call->in[1] : &call->out[0];
+    const struct cvy_operand_spec *y = is_forward ? &call->out[0] : &call->in[0];
+    CVY_TRY(CVY_ALLOC(k, 1));
+    k->base.impl = pass->impl;
+    k->device = cuda_device(device);
+    k->pass = pass;
+    CVY_TRY_OUT(describe(k, call->attrs, x, w, y));
+    CVY_TRY_OUT(choose_algorithm(k));
+    if (is_forward && call->n_in > 2 && !call->in[2].is_absent) {
+        k->channels = y->desc.shape.dim[1];
+        k->n_y = cvy_shape_count(&y->desc.shape);
+    }
+    *scratch_bytes = cuda_workspace_scratch(k->workspace);
+    *out = &k->base;
+out:
+    if (status != CVY_OK)
+        release(&k->base);
+    return status;
+}
+
+#define CONV_KERNEL(name, pass)                                                              \
+    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call, \
+                                     struct cvy_kernel **out, size_t *scratch_bytes) {       \
+        return make(device, call, &pass, out, scratch_bytes);                                \
+    }                                                                                        \
+    const struct cvy_kernel_impl cuda_kernel_##name = {                                      \
+        .op = #name,                                                                         \
+        .supports = cuda_supports_f32,                                                       \
+        .choose = choose,                                                                    \
+        .prepare = prepare_##name,                                                           \
+        .run = run,                                                                          \
+        .release = release,                                                                  \
+    };
+CONV_KERNEL(conv2d, forward_pass)
+CONV_KERNEL(conv2d_backward_data, data_pass)
+CONV_KERNEL(conv2d_backward_weights, weights_pass)
