@@ -82,6 +82,9 @@ void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
 
+/* peers.c */
+extern const struct cvy_peers cuda_peers;
+
 /* streams.c */
 extern const struct cvy_streams cuda_streams;
 cvy_status cuda_streams_open(struct cuda_device *me);
