@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-enum { CUDA_MAX_ARENAS = 8 };
+enum { CUDA_MAX_ARENAS = 64 };
 
 /* An arena, and memory of the host of the same size that what the host must see passes through. */
 struct cuda_arena {
