@@ -296,9 +296,10 @@ typedef struct {
     bool
         sync_bn; /* batch-norm normalises over all shards of a batch rather than within each: strategies single, dp and
                      ddp, which then keep the activations of all their shards */
-    int threads_per_device;            /* T, at most 4096; 0: the device's cores */
-    const char *conv_algo;             /* "auto", "direct", "winograd" where it can; NULL: auto */
-    int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */
+    int threads_per_device; /* T, at most 4096; 0: the device's cores */
+    const char *conv_algo;  /* "auto", "direct", "winograd" where it can; NULL: auto */
+    bool tf32;              /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
+    int64_t device_memory;  /* bytes that the plan may take on each device; 0: no limit */
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char

@@ -11,7 +11,7 @@
 
 extern const struct cvy_backend cuda_backend;
 
-/* ---- errors ------------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------------------- */
 
 static cvy_status failed(const char *device, bool is_memory, const char *library, const char *reason,
                          const char *what) {
@@ -32,7 +32,7 @@ cvy_status cuda_failed_blas(const char *device, cublasStatus_t code, const char 
     return failed(device, code == CUBLAS_STATUS_ALLOC_FAILED, "cuBLAS", cublasLtGetStatusString(code), what);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------------------- */
 
 static int count(void) {
     int n = 0;
@@ -98,7 +98,7 @@ static void describe(const struct cvy_device *device, struct cvy_text *out) {
                     p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / 1e9);
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------------------- */
 
 static const struct cvy_kernel_impl *const kernels[] = {
 #define CUDA_KERNEL(name) &cuda_kernel_##name,

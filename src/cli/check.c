@@ -72,8 +72,11 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     CVY_TRY(command_no_rest(values));
     const struct cvy_backend *backend;
     CVY_TRY(cvy_backend_load(o->backend ? o->backend : "cpu", &backend));
-    const struct cvy_device_spec spec = {
-        .n_threads = (int)o->threads, .n_local = 1, .conv_algo = o->conv_algo, .log = log};
+    const struct cvy_device_spec spec = {.n_threads = (int)o->threads,
+                                         .n_local = 1,
+                                         .conv_algo = o->conv_algo,
+                                         .allow_tf32 = o->tf32 == 1,
+                                         .log = log};
     struct cvy_device *device;
     CVY_TRY(backend->open(&spec, &device));
     cvy_status status = check_device(device, o);

@@ -87,6 +87,7 @@ enum cvy_op_flags {
     CVY_OP_COLLECTIVE = 8, /* run by the transport, not by a backend's kernel */
     CVY_OP_RANDOM = 16,    /* last input is the i64[3] tensor {seed, step, first image of the shard} */
     CVY_OP_VIEW = 32,      /* output 0 is input 0's bytes in plain layout (flatten): no kernel runs */
+    CVY_OP_PRODUCTS = 64,  /* sums of products, which TF32 makes faster and less exact */
 };
 
 struct cvy_op {

@@ -143,8 +143,8 @@ static const struct cvy_case forward_cases[] = {
     {"kernel=2x3 stride=1x2 padding=1x0 dilation=2x1", "f32[2,5,6,8]", 0, NULL},
 };
 
-/* Winners as a forward call leaves them: a tap of each window that lies within the image, drawn by chance. A gradient may
-   rely on that. */
+/* Winners as a forward call leaves them: a tap of each window that lies within the image, drawn by chance. A gradient
+   may rely on that. */
 static void fill_winners(const pool_attrs *a, const struct cvy_desc *desc, uint64_t seed, double *values) {
     struct cvy_window axes[2];
     int64_t n_p = desc->shape.dim[2], n_q = desc->shape.dim[3], n_taps = a->kernel[0] * a->kernel[1];

@@ -74,8 +74,8 @@ struct cvy_device_spec {
     int n_local;           /* devices of this process: cores are shared out among them */
     int local_index;       /* which of them */
     const char *conv_algo; /* "auto", "direct", "winograd" */
-    bool allow_tf32;       /* float32 products may round their factors to 10 bits (TF32) where that is faster */
-    double timeout_s;      /* the longest that the host waits for the device; 0: for ever */
+    bool allow_tf32;  /* float32 products may round their factors to 10 bits (TF32) where that is faster */
+    double timeout_s; /* the longest that the host waits for the device; 0: for ever */
     const cvy_log_sink *log;
 };
 

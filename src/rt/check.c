@@ -8,12 +8,21 @@
 #include <xxhash.h>
 
 static const double default_tolerance = 1e-5;
+/* TF32 rounds both factors of a product to 11 significant bits: each by at most 2^-11 of itself. */
+static const double tf32_tolerance = 1e-3;
+
+static double tolerance_of(const struct cvy_device *device, const struct cvy_op *op,
+                           const struct cvy_case *c) {
+    if (device->spec.allow_tf32 && op->flags & CVY_OP_PRODUCTS)
+        return tf32_tolerance;
+    return c->tolerance > 0 ? c->tolerance : default_tolerance;
+}
 
 static cvy_status check_case(struct cvy_device *device, const struct cvy_op *op, int index, uint64_t seed,
                              const struct cvy_layout *layout, XXH3_state_t *hash,
                              struct cvy_check_table *table) {
     struct cvy_check_result result = {.op = op, .case_index = index};
-    result.tolerance = op->cases[index].tolerance > 0 ? op->cases[index].tolerance : default_tolerance;
+    result.tolerance = tolerance_of(device, op, &op->cases[index]);
     if (cvy_check_case(device, &op->cases[index], seed, layout, hash, &result) != CVY_OK) {
         strncpy(result.reason, cvy_error(), sizeof result.reason - 1);
         result.error = NAN;

@@ -25,7 +25,7 @@ enum { WORKSPACE = 1024, WORKSPACE_ALIGN = 256, MAGIC = 0x4D41474C };
 static struct matrix *matrix_of(cublasLtMatrixLayout_t m) { return (struct matrix *)(void *)m; }
 static struct multiply *multiply_of(cublasLtMatmulDesc_t m) { return (struct multiply *)(void *)m; }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------------------- */
 
 static cublasStatus_t make(size_t n_bytes, void *out) {
     void *made = calloc(1, n_bytes);
@@ -84,7 +84,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
     }
 }
 
-/* ---- the algorithm ------------------------------------------------------------------------------------------------------------ */
+/* ---- the algorithm --------------------------------------------------------------------------------------- */
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
     return make(sizeof(struct preference), out);
@@ -138,7 +138,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- the product ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the product ----------------------------------------------------------------------------------------- */
 
 struct job {
     struct multiply multiply;

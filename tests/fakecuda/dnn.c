@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- the handle ----------------------------------------------------------------------------------------------------------- */
+/* ---- the handle ------------------------------------------------------------------------------------------ */
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *out) {
     *out = calloc(1, sizeof **out);
@@ -40,7 +40,7 @@ cudnnStatus_t fake_dnn_enqueue(cudnnHandle_t handle, const char *name, const str
     return code == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
-/* ---- descriptors ----------------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------------------- */
 
 #define DESCRIPTOR(function, handle_type)                                                        \
     cudnnStatus_t cudnnCreate##function(handle_type *out) {                                      \

@@ -1,5 +1,5 @@
-/* cuDNN's three convolutions: one walk over the taps, channels innermost. Only deterministic algorithms are known. Forward
-   wants a workspace, for weights with their output channels innermost; the gradients want none. */
+/* cuDNN's three convolutions: one walk over the taps, channels innermost. Only deterministic algorithms are known.
+   Forward wants a workspace, for weights with their output channels innermost; the gradients want none. */
 #include "fakednn.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct job {
 
 enum { WORKSPACE_ALIGN = 256 };
 
-/* ---- products of one tap: the channels of one pixel of x and of y, in one group --------------------------------------------- */
+/* ---- products of one tap: the channels of one pixel of x and of y, in one group -------------------------- */
 
 static int64_t taps_of(const struct job *j) { return j->w_dim[2] * j->w_dim[3]; }
 static int64_t outs_of(const struct job *j) { return j->w_dim[0] / j->conv.groups; } /* of a group */
@@ -44,7 +44,7 @@ static void weights_row(const struct job *j, const float *x, int64_t group, int6
         add_scaled(weights_at(j, group, tap, o), x, y[o], j->w_dim[1]);
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------------------- */
 
 /* All taps of pixel (p, q) of image n of y. */
 static void walk_pixel(const struct job *j, int64_t n, int64_t p, int64_t q) {
@@ -88,7 +88,7 @@ static void run(void *payload) {
     }
 }
 
-/* ---- what fits together ------------------------------------------------------------------------------------------------------ */
+/* ---- what fits together ---------------------------------------------------------------------------------- */
 
 static cudnnStatus_t check(const struct cudnnConvolutionStruct *c, const int64_t x[4], const int64_t w[4],
                            const int64_t y[4]) {
@@ -120,7 +120,7 @@ static cudnnStatus_t enqueue(cudnnHandle_t handle, const struct job *j, int resu
     return fake_dnn_enqueue(handle, "convolution", ranges, workspace ? 4 : 3, run, j, sizeof *j);
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
                                                       cudnnFilterDescriptor_t w,
@@ -156,7 +156,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, c
     return enqueue(handle, &j, 2, needed);
 }
 
-/* ---- gradients --------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle, cudnnFilterDescriptor_t w,
                                                            cudnnTensorDescriptor_t dy,

@@ -1,6 +1,6 @@
 /* Windows of pooling, along one axis and over an image, for the bodies of max_pool, avg_pool and their gradients.
-   dim: 0 channels; 1, 2 height and width of the large side (x, dx); 3, 4 of the small side (y, dy); by axis: 5, 6 kernel,
-   7, 8 stride, 9, 10 padding, 11, 12 dilation; 13 enum pool_rule; 14: 1 when channels are innermost */
+   dim: 0 channels; 1, 2 height and width of the large side (x, dx); 3, 4 of the small side (y, dy); by axis: 5, 6
+   kernel, 7, 8 stride, 9, 10 padding, 11, 12 dilation; 13 enum pool_rule; 14: 1 when channels are innermost */
 #ifndef CONVOY_CUDA_POOL_WINDOW_H
 #define CONVOY_CUDA_POOL_WINDOW_H
 

@@ -1,7 +1,7 @@
 /* conv2d and its two gradients, by cuDNN, on images and weights in nhwc.
-   The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN has
-   none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So the bits of
-   a call depend on its shapes and the GPU alone. */
+   The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN
+   has none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So
+   the bits of a call depend on its shapes and the GPU alone. */
 #include "library.h"
 #include "operator.h"
 
@@ -29,7 +29,7 @@ struct conv {
     int64_t channels, n_y; /* of a forward call with a bias; else channels is 0 */
 };
 
-/* ---- the three calls ----------------------------------------------------------------------------------------------------- */
+/* ---- the three calls ------------------------------------------------------------------------------------- */
 
 static const float one = 1, zero = 0;
 
@@ -80,7 +80,7 @@ static const struct pass weights_pass = {&cuda_kernel_conv2d_backward_weights,
                                          weights_measure,
                                          weights_call};
 
-/* ---- slots -------------------------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------------------- */
 
 /* y += bias of its channel, in place. */
 static cvy_status add_bias(const struct conv *k, void *y, const void *bias) {

@@ -56,7 +56,7 @@ static void release(struct cvy_kernel *kernel) {
     free(k);
 }
 
-/* ---- preparing ------------------------------------------------------------------------------------------------------------ */
+/* ---- preparing ------------------------------------------------------------------------------------------- */
 
 /* [rows,last] is cuBLASLt's matrix last x rows. */
 static cvy_status describe_matrix(struct cuda_device *me, const struct cvy_operand_spec *spec,
