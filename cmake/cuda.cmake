@@ -45,8 +45,11 @@ function(cvy_cuda_plugin)
   target_include_directories(cvy_plugin_base PUBLIC include src)
   target_link_libraries(cvy_plugin_base PUBLIC Threads::Threads m PkgConfig::XXHASH PkgConfig::JANSSON)
 
+  set(parts order.c faults.c pick.c)
   file(GLOB fake CONFIGURE_DEPENDS tests/fakecuda/*.c)
-  cvy_cuda_target(convoy_fakecuda fakecuda ${fake})
+  # the asynchronous test backend's check of order, its faults and its random picks
+  list(TRANSFORM parts PREPEND src/backends/async/ OUTPUT_VARIABLE async)
+  cvy_cuda_target(convoy_fakecuda fakecuda ${fake} ${async} src/rt/instr_text.c)
 
   find_program(CVY_NVCC nvcc HINTS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
   if(NOT CVY_NVCC)

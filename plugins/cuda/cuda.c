@@ -46,6 +46,10 @@ static void close_device(struct cvy_device *device) {
     (void)cudaSetDevice(me->gpu);
     while (me->n_arenas > 0)
         cuda_release(device, me->arenas[0].memory, me->arenas[0].n_bytes);
+    if (!cuda_settle(me)) {
+        free(me);
+        return;
+    }
     (void)cudaFree(me->images);
     if (me->cudnn)
         (void)cudnnDestroy(me->cudnn);
@@ -129,7 +133,6 @@ const struct cvy_backend cuda_backend = {
     .layout_find = cuda_layout_find,
     .kernels = kernels,
     .streams = &cuda_streams,
-    .peers = &cuda_peers,
 };
 
 extern const struct cvy_backend_plugin cvy_backend_plugin;

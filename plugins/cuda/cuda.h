@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-enum { CUDA_MAX_ARENAS = 64 };
+enum { CUDA_MAX_ARENAS = 8 };
 
 /* An arena, and memory of the host of the same size that what the host must see passes through. */
 struct cuda_arena {
@@ -26,6 +26,8 @@ struct cuda_device {
     cudaEvent_t events[CVY_N_EVENTS];
     uint64_t is_recorded; /* bit e: event e, since the newest synchronize */
     int stream;           /* that calls go into now */
+    bool
+        is_lost; /* it did not end in time: whatever waits for it would not end either, so it is left as it is */
     struct cuda_arena arenas[CUDA_MAX_ARENAS];
     int n_arenas;
     void *images; /* of a batch, as the loader gives them */
@@ -82,12 +84,13 @@ void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
 
-/* peers.c */
-extern const struct cvy_peers cuda_peers;
-
 /* streams.c */
 extern const struct cvy_streams cuda_streams;
 cvy_status cuda_streams_open(struct cuda_device *me);
 void cuda_streams_close(struct cuda_device *me);
+/* Waits for the stream, for the device's timeout_s at most: then the device is lost. */
+cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream);
+/* The same for all streams, whatever comes of it. False: the device is lost. */
+bool cuda_settle(struct cuda_device *me);
 
 #endif

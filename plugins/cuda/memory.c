@@ -40,7 +40,7 @@ cvy_status cuda_alloc(struct cvy_device *device, size_t n_bytes, void **out, dou
     me->arenas[me->n_arenas++] = arena;
     *out = memory;
     TRY_CUDA(me, cudaMemsetAsync(memory, 0, arena.n_bytes, cuda_stream(me)));
-    TRY_CUDA(me, cudaStreamSynchronize(cuda_stream(me)));
+    CVY_TRY(cuda_wait(me, cuda_stream(me)));
     *touch_s = (double)(cvy_now_ns() - start) * 1e-9;
     return CVY_OK;
 }
@@ -51,10 +51,10 @@ void cuda_release(struct cvy_device *device, void *memory, size_t n_bytes) {
     (void)n_bytes;
     if (!arena)
         return;
-    for (int s = 0; s < CVY_N_STREAMS; s++)
-        (void)cudaStreamSynchronize(me->streams[s]);
-    (void)cudaFree(arena->memory);
-    munmap(arena->shadow, arena->n_bytes);
+    if (cuda_settle(me)) { /* else it may still be at work there */
+        (void)cudaFree(arena->memory);
+        munmap(arena->shadow, arena->n_bytes);
+    }
     *arena = me->arenas[--me->n_arenas];
 }
 
@@ -72,9 +72,9 @@ cvy_status cuda_upload(struct cvy_device *device, void *to, const void *host, si
 
 cvy_status cuda_download(struct cvy_device *device, void *host, const void *from, size_t n_bytes) {
     struct cuda_device *me = cuda_device(device);
+    CVY_TRY(cuda_wait(me, cuda_stream(me))); /* the copy waits too, but for ever */
     TRY_CUDA(me, cudaMemcpyAsync(host, from, n_bytes, cudaMemcpyDeviceToHost, cuda_stream(me)));
-    TRY_CUDA(me, cudaStreamSynchronize(cuda_stream(me)));
-    return CVY_OK;
+    return cuda_wait(me, cuda_stream(me));
 }
 
 cvy_status cuda_zero(struct cvy_device *device, void *at, size_t n_bytes) {

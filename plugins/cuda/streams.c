@@ -48,37 +48,52 @@ static cvy_status wait(struct cvy_device *device, int event) {
 
 /* ---- waiting with a deadline ---------------------------------------------------------------------------------------- */
 
-/* cudaStreamSynchronize waits for ever, so: look, and nap for a little longer each time, up to 50 us. */
-static cvy_status wait_for(struct cuda_device *me, cudaStream_t stream) {
+/* cudaStreamSynchronize waits for ever, so: look, and nap for a little longer each time, up to 50 us. A device that was
+   once too late is not waited for again: cudaErrorNotReady. */
+static cudaError_t wait_until_over(struct cuda_device *me, cudaStream_t stream, double *waited_s) {
     const int64_t start = cvy_now_ns();
     const double timeout_s = me->base.spec.timeout_s;
+    *waited_s = 0;
     for (long nap_ns = 1000;; nap_ns = nap_ns < 50000 ? 2 * nap_ns : nap_ns) {
-        cudaError_t code = cudaStreamQuery(stream);
-        if (code == cudaSuccess)
-            return CVY_OK;
-        if (code != cudaErrorNotReady)
-            return cuda_failed(me->base.name, code, "what was enqueued");
-        double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
-        if (timeout_s > 0 && waited_s > timeout_s)
-            return CVY_FAIL(CVY_ERR_LOST,
-                            "waited %.1f seconds for %s: it hangs, or is slower than --timeout allows",
-                            waited_s, me->base.name);
+        cudaError_t code = me->is_lost ? cudaErrorNotReady : cudaStreamQuery(stream);
+        *waited_s = (double)(cvy_now_ns() - start) * 1e-9;
+        me->is_lost |= code == cudaErrorNotReady && timeout_s > 0 && *waited_s > timeout_s;
+        if (code != cudaErrorNotReady || me->is_lost)
+            return code;
         nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
     }
+}
+
+cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream) {
+    double waited_s;
+    cudaError_t code = wait_until_over(me, stream, &waited_s);
+    if (code == cudaErrorNotReady)
+        return CVY_FAIL(CVY_ERR_LOST,
+                        "waited %.1f seconds for %s: it hangs, or is slower than --timeout allows", waited_s,
+                        me->base.name);
+    return code == cudaSuccess ? CVY_OK : cuda_failed(me->base.name, code, "what was enqueued");
+}
+
+bool cuda_settle(struct cuda_device *me) {
+    double waited_s;
+    for (int s = 0; s < CVY_N_STREAMS; s++) {
+        if (me->streams[s])
+            (void)wait_until_over(me, me->streams[s], &waited_s);
+    }
+    return !me->is_lost;
 }
 
 static cvy_status synchronize(struct cvy_device *device) {
     struct cuda_device *me = cuda_device(device);
     for (int s = 0; s < CVY_N_STREAMS; s++)
-        CVY_TRY(wait_for(me, me->streams[s]));
+        CVY_TRY(cuda_wait(me, me->streams[s]));
     me->is_recorded = 0;
     return CVY_OK;
 }
 
 static void abandon(struct cvy_device *device) {
     struct cuda_device *me = cuda_device(device);
-    for (int s = 0; s < CVY_N_STREAMS; s++)
-        (void)cudaStreamSynchronize(me->streams[s]);
+    (void)cuda_settle(me);
     me->is_recorded = 0;
 }
 
@@ -87,6 +102,7 @@ static void abandon(struct cvy_device *device) {
 /* What the host reads passes to the arena's shadow, and what it writes back from it. cudaLaunchHostFunc would not do: all
    devices may share one thread for it, in which one would wait for another. */
 static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_call *call) {
+    CVY_TRY(cuda_wait(me, cuda_stream(me))); /* the copies wait too, but for ever */
     for (int i = 0; i < call->n_accesses; i++) {
         const struct cvy_access *a = &call->accesses[i];
         if (!a->n_bytes)
@@ -97,7 +113,7 @@ static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_cal
                             call->name);
         TRY_CUDA(me, cudaMemcpyAsync(shadow, a->at, a->n_bytes, cudaMemcpyDeviceToHost, cuda_stream(me)));
     }
-    return wait_for(me, cuda_stream(me));
+    return cuda_wait(me, cuda_stream(me));
 }
 
 static cvy_status call_host(struct cvy_device *device, const struct cvy_host_call *call) {

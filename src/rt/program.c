@@ -47,26 +47,6 @@ size_t cvy_program_bytes(const struct cvy_program *program) {
            program->total_bytes + program->rows_bytes;
 }
 
-const char *cvy_instr_name(enum cvy_instr_kind kind) {
-    static const char *const names[CVY_N_INSTR] = {
-        [CVY_I_LOAD] = "load",
-        [CVY_I_RUN] = "run",
-        [CVY_I_EXCHANGE] = "exchange",
-        [CVY_I_ADD] = "add",
-        [CVY_I_SEND] = "send",
-        [CVY_I_RECV] = "recv",
-        [CVY_I_REDUCE] = "reduce",
-        [CVY_I_WAIT] = "wait",
-        [CVY_I_ACCUMULATE] = "accumulate",
-        [CVY_I_CHECK] = "check",
-        [CVY_I_UPDATE] = "update",
-        [CVY_I_RESULT] = "result",
-        [CVY_I_BROADCAST] = "broadcast",
-        [CVY_I_REFRESH] = "refresh",
-    };
-    return names[kind];
-}
-
 /* Views are bytes that lie there already; collectives belong to the transport. */
 static bool needs_kernel(const struct cvy_op *op) { return !(op->flags & (CVY_OP_VIEW | CVY_OP_COLLECTIVE)); }
 

@@ -6,6 +6,8 @@
 /* ---- the handle ------------------------------------------------------------------------------------------ */
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *out) {
+    if (fake_call_fails("cudnnCreate"))
+        return CUDNN_STATUS_EXECUTION_FAILED;
     *out = calloc(1, sizeof **out);
     return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
@@ -28,6 +30,8 @@ const char *cudnnGetErrorString(cudnnStatus_t code) {
         return "CUDNN_STATUS_NOT_SUPPORTED";
     case CUDNN_STATUS_BAD_PARAM:
         return "CUDNN_STATUS_BAD_PARAM";
+    case CUDNN_STATUS_EXECUTION_FAILED:
+        return fake_reason("an error of cuDNN");
     default:
         return "an error of cuDNN";
     }

@@ -64,8 +64,8 @@ static cvy_status open_device(const struct cvy_device_spec *spec, struct cvy_dev
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.backend = &cvy_backend_async;
     snprintf(me->base.name, sizeof me->base.name, "async:%d", spec->index);
-    async_order_open(&me->order, me->base.name);
-    cvy_rng_init(&me->rng, seed, CVY_RNG_TEST, (uint64_t)spec->index, 0);
+    async_order_open(&me->order, me->base.name, CVY_N_STREAMS);
+    cvy_rng_init(&me->picker.rng, seed, CVY_RNG_TEST, (uint64_t)spec->index, 0);
     CVY_TRY_OUT(async_queues_open(me));
     CVY_TRY_OUT(async_faults_read(spec->index, spec->timeout_s, &me->faults));
     CVY_TRY_OUT(inner->open(spec, &me->inner));

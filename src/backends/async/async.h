@@ -4,7 +4,7 @@
 
 #include "backends/async/faults.h"
 #include "backends/async/order.h"
-#include "base/rng.h"
+#include "backends/async/pick.h"
 #include "rt/backend.h"
 
 struct async_device;
@@ -35,10 +35,9 @@ struct async_device {
         int stream;
         uint64_t until;
     } events[CVY_N_EVENTS];
-    struct cvy_rng rng;
-    int favourite, n_favourite; /* the stream that runs ahead, for so many picks yet */
-    int stream;                 /* of the calls that follow */
-    struct async_what what;     /* the same, without operator */
+    struct async_picker picker;
+    int stream;             /* of the calls that follow */
+    struct async_what what; /* the same, without operator */
 };
 
 static inline struct async_device *async_device(struct cvy_device *device) {

@@ -11,9 +11,17 @@
 struct async_fault {
     bool is_on;
     int64_t step; /* -1: any */
-    char op[32];  /* "": any */
+    int64_t n;    /* the n-th that is meant, from 1; 0: each of them */
+    int64_t n_met;
+    char op[32]; /* "": any */
     double seconds;
 };
+
+/* The fault that an environment variable orders for device `index`. `form` says which keys it may have:
+   "device=N,op=NAME". CVY_ERR_USAGE for what cannot be read. */
+cvy_status async_fault_read(const char *variable, const char *form, int index, struct async_fault *out);
+/* Is it this one's turn? Counts. */
+bool async_fault_is_due(struct async_fault *fault, const struct async_what *what);
 
 struct async_faults {
     struct async_fault fail, stall;

@@ -8,8 +8,8 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-void async_order_open(struct async_order *order, const char *device) {
-    *order = (struct async_order){.device = device, .epoch = 1};
+void async_order_open(struct async_order *order, const char *device, int n_streams) {
+    *order = (struct async_order){.device = device, .n_streams = n_streams, .epoch = 1};
 }
 
 void async_order_free(struct async_order *order) {
@@ -99,15 +99,16 @@ static cvy_status fail_race(const struct async_order *order, const struct async_
                             const char *at) {
     struct cvy_text me = {0}, you = {0}, place = {0};
     const struct async_what *earlier = &order->log.data[other - 1];
+    if (what->has_instr || what->step > 0)
+        cvy_text_printf(&me, "step %llu: ", (unsigned long long)what->step);
+    cvy_text_printf(&me, "no event orders ");
     async_what_print(what, &me);
     async_what_print(earlier, &you);
     print_place(order, at, &place);
-    cvy_status status = CVY_FAIL(
-        CVY_ERR_FAILED,
-        "%s: step %llu: no event orders %s (stream %d), which %s its %s, after %s (stream %d), which %s %s",
-        order->device, (unsigned long long)what->step, me.data, what->stream,
-        access->is_write ? "writes" : "reads", access->name ? access->name : "memory", you.data,
-        earlier->stream, verb, place.data);
+    cvy_status status =
+        CVY_FAIL(CVY_ERR_FAILED, "%s: %s (stream %d), which %s its %s, after %s (stream %d), which %s %s",
+                 order->device, me.data, what->stream, access->is_write ? "writes" : "reads",
+                 access->name ? access->name : "memory", you.data, earlier->stream, verb, place.data);
     cvy_text_free(&me);
     cvy_text_free(&you);
     cvy_text_free(&place);
@@ -117,8 +118,16 @@ static cvy_status fail_race(const struct async_order *order, const struct async_
 /* ---- accesses ---------------------------------------------------------------------------------------- */
 
 static void join(struct async_clock *into, const struct async_clock *from) {
-    for (int t = 0; t < CVY_N_STREAMS; t++)
+    for (int t = 0; t < ASYNC_ORDER_STREAMS; t++)
         into->at[t] = from->at[t] > into->at[t] ? from->at[t] : into->at[t];
+}
+
+/* Nobody has read it since it was written; written: 0, not in this epoch. */
+static void restart(const struct async_order *order, struct async_granule *g, uint32_t written) {
+    g->epoch = order->epoch;
+    g->written = written;
+    for (int t = 0; t < order->n_streams; t++)
+        g->read[t] = 0;
 }
 
 /* Access number n, whose predecessors are in `clock`, to one granule. */
@@ -126,15 +135,15 @@ static cvy_status touch(struct async_order *order, struct async_granule *g, cons
                         uint32_t n, const struct async_clock *clock, const struct cvy_access *access,
                         const char *at) {
     if (g->epoch != order->epoch)
-        *g = (struct async_granule){.epoch = order->epoch};
+        restart(order, g, 0);
     if (g->written && g->written != n && g->written > clock->at[order->log.data[g->written - 1].stream])
         return fail_race(order, what, access, g->written, "writes", at);
-    for (int t = 0; access->is_write && t < CVY_N_STREAMS; t++) {
+    for (int t = 0; access->is_write && t < order->n_streams; t++) {
         if (g->read[t] != n && g->read[t] > clock->at[t])
             return fail_race(order, what, access, g->read[t], "reads", at);
     }
     if (access->is_write)
-        *g = (struct async_granule){.epoch = order->epoch, .written = n};
+        restart(order, g, n);
     else
         g->read[what->stream] = n;
     return CVY_OK;
@@ -176,25 +185,39 @@ cvy_status async_order_access(struct async_order *order, const struct async_what
 
 /* ---- what orders them -------------------------------------------------------------------------------- */
 
+void async_order_mark(const struct async_order *order, int stream, struct async_mark *out) {
+    *out = (struct async_mark){order->epoch, order->streams[stream]};
+}
+
+void async_order_follow(struct async_order *order, int after, const struct async_mark *mark) {
+    if (mark->epoch == order->epoch)
+        join(&order->streams[after], &mark->clock);
+}
+
 void async_order_record(struct async_order *order, int stream, int event) {
-    order->events[event] = order->streams[stream];
-    order->is_recorded |= UINT64_C(1) << event;
+    async_order_mark(order, stream, &order->events[event]);
 }
 
 cvy_status async_order_wait(struct async_order *order, int stream, int event) {
-    if (!(order->is_recorded >> event & 1))
+    if (order->events[event].epoch != order->epoch)
         return CVY_FAIL(CVY_ERR_FAILED, "%s: stream %d waits for event e%d, which was not recorded",
                         order->device, stream, event);
-    join(&order->streams[stream], &order->events[event]);
+    async_order_follow(order, stream, &order->events[event]);
     return CVY_OK;
 }
 
 void async_order_host(struct async_order *order, int stream) { join(&order->host, &order->streams[stream]); }
 
+bool async_order_is_settled(const struct async_order *order) {
+    bool is_settled = true;
+    for (int t = 0; t < order->n_streams; t++)
+        is_settled &= order->host.at[t] >= order->streams[t].at[t];
+    return is_settled;
+}
+
 void async_order_settle(struct async_order *order) {
     order->epoch++;
     order->host = (struct async_clock){{0}};
     memset(order->streams, 0, sizeof order->streams);
-    order->is_recorded = 0;
     order->log.n = 0;
 }

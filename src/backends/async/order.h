@@ -5,11 +5,15 @@
    Accesses are numbered as they are enqueued. A vector clock holds, for each stream, the newest number in it that is
    known to come before; the clock of an access is that of its stream, which grows by events, joined with what the
    host has waited for. For every 64 bytes of memory the last write and each stream's last read since are kept: an
-   access is sound when its clock covers the last write, and, if it writes, those reads too. */
+   access is sound when its clock covers the last write, and, if it writes, those reads too.
+
+   The stand-in for CUDA (tests/fakecuda) is built with it too. */
 #ifndef CVY_ASYNC_ORDER_H
 #define CVY_ASYNC_ORDER_H
 
 #include "rt/program.h"
+
+enum { ASYNC_ORDER_STREAMS = 16 }; /* of one device, at most */
 
 struct async_what { /* whose access it is */
     const char *op; /* operator, "upload", "send" */
@@ -20,11 +24,16 @@ struct async_what { /* whose access it is */
 };
 
 struct async_clock {
-    uint32_t at[CVY_N_STREAMS];
+    uint32_t at[ASYNC_ORDER_STREAMS];
+};
+
+struct async_mark { /* what a record of an event stands for */
+    uint32_t epoch; /* 0: never recorded */
+    struct async_clock clock;
 };
 
 struct async_granule { /* 64 bytes; what stands there counts in its epoch only */
-    uint32_t epoch, written, read[CVY_N_STREAMS];
+    uint32_t epoch, written, read[ASYNC_ORDER_STREAMS];
 };
 
 struct async_arena {
@@ -41,15 +50,16 @@ struct async_part { /* a named part of an arena */
 
 struct async_order {
     const char *device; /* its name, for messages */
+    int n_streams;      /* may grow */
     uint32_t epoch;     /* since the host last waited for everything; from 1 */
-    struct async_clock host, streams[CVY_N_STREAMS], events[CVY_N_EVENTS];
-    uint64_t is_recorded;           /* bit e: event e, in this epoch */
+    struct async_clock host, streams[ASYNC_ORDER_STREAMS];
+    struct async_mark events[CVY_N_EVENTS];
     CVY_VEC(struct async_what) log; /* access number n of this epoch stands at n - 1 */
     CVY_VEC(struct async_arena) arenas;
     CVY_VEC(struct async_part) parts;
 };
 
-void async_order_open(struct async_order *order, const char *device);
+void async_order_open(struct async_order *order, const char *device, int n_streams);
 void async_order_free(struct async_order *order);
 
 /* Memory that accesses may lie in. */
@@ -63,11 +73,18 @@ void async_order_name(struct async_order *order, const void *at, size_t n_bytes,
 cvy_status async_order_access(struct async_order *order, const struct async_what *what,
                               const struct cvy_access *accesses, int n);
 
+/* What follows in stream `after` comes after what the mark was set behind; nothing to do when the host has waited for
+   everything since. */
+void async_order_mark(const struct async_order *order, int stream, struct async_mark *out);
+void async_order_follow(struct async_order *order, int after, const struct async_mark *mark);
+/* The same with marks by number. CVY_ERR_FAILED when there was no such record in this epoch. */
 void async_order_record(struct async_order *order, int stream, int event);
 cvy_status async_order_wait(struct async_order *order, int stream, int event);
 /* The host has waited for this stream. */
 void async_order_host(struct async_order *order, int stream);
-/* ... for all of them: a new epoch begins. */
+/* Has it waited, in whatever order, for all that was enqueued? */
+bool async_order_is_settled(const struct async_order *order);
+/* The host has waited for all of them: a new epoch begins. */
 void async_order_settle(struct async_order *order);
 
 /* "conv2d of run F0 shard 1 slot 0", "upload". */

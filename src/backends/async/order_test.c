@@ -9,7 +9,7 @@ static char memory[1024] __attribute__((aligned(64)));
 
 static struct async_order open_order(void) {
     struct async_order order;
-    async_order_open(&order, "async:7");
+    async_order_open(&order, "async:7", CVY_N_STREAMS);
     assert_ok(async_order_add(&order, memory, sizeof memory));
     async_order_name(&order, memory, 256, "persist");
     async_order_name(&order, memory + 256, 256, "slot 1");

@@ -1,6 +1,5 @@
 /* Queues of a device that are worked off when somebody waits: by the device's own thread, always the head of one of
-   the streams whose waits are over, in an order that a seed decides. Now and then one stream is let run ahead of the
-   other for a while, so that orders differ by more than neighbours.
+   the streams whose waits are over, in an order that a seed decides (pick.h).
 
    No deadlock: a wait looks back to what was enqueued before it, and a host function may wait for other devices only
    in the stream of communication, where all devices have the same order (rt/stream.h). */
@@ -12,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAP = 64 };    /* items of a queue */
-enum { LONGEST_LEAD = 16 }; /* picks that a favourite stream is given at most */
+enum { FIRST_CAP = 64 }; /* items of a queue */
 
 /* ---- a queue ----------------------------------------------------------------------------------------- */
 
@@ -99,25 +97,11 @@ static bool is_ready(struct async_device *device, int s) {
 /* A stream that can go on; -1: none. */
 static int pick(struct async_device *device) {
     bool ready[CVY_N_STREAMS];
-    int n_ready = 0;
     for (int round = 0; round < CVY_N_STREAMS; round++) { /* a wait taken off one stream may free another */
-        n_ready = 0;
         for (int s = 0; s < CVY_N_STREAMS; s++)
-            n_ready += ready[s] = is_ready(device, s);
+            ready[s] = is_ready(device, s);
     }
-    if (n_ready == 0)
-        return -1;
-    if (device->n_favourite == 0) {
-        device->favourite = (int)cvy_rng_below(&device->rng, CVY_N_STREAMS + 1); /* one more: nobody */
-        device->n_favourite = 1 + (int)cvy_rng_below(&device->rng, LONGEST_LEAD);
-    }
-    device->n_favourite--;
-    if (device->favourite < CVY_N_STREAMS && ready[device->favourite])
-        return device->favourite;
-    int chosen = (int)cvy_rng_below(&device->rng, (uint32_t)n_ready), s = 0;
-    while (!ready[s] || chosen-- > 0)
-        s++;
-    return s;
+    return async_pick(&device->picker, ready, CVY_N_STREAMS);
 }
 
 static bool is_over(const struct async_device *device, int stream) {
