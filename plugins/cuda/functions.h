@@ -18,11 +18,35 @@ struct cuda_args { /* passed by value: as plain as can be */
     float number[CUDA_ARGS_NUMBERS];
 };
 
+/* Tensors that are updated by the same launch: what changes from one to the next. */
+enum { CUDA_SEGMENTS = 24, CUDA_SEGMENT_IN = 4, CUDA_SEGMENT_OUT = 3 };
+
+struct cuda_segment {
+    const void *in[CUDA_SEGMENT_IN]; /* the arguments' in[1], in[2], … */
+    void *out[CUDA_SEGMENT_OUT];     /* out[0], … */
+    int64_t n;
+};
+
+struct cuda_segments {
+    int n;
+    struct cuda_segment at[CUDA_SEGMENTS];
+};
+
 #ifdef __CUDACC__
 #define CUDA_BODY static __device__ inline
 #else
 #define CUDA_BODY static inline
 #endif
+
+/* The arguments for one segment. */
+CUDA_BODY struct cuda_args cuda_args_of(const struct cuda_args *all, const struct cuda_segment *segment) {
+    struct cuda_args a = *all;
+    for (int k = 0; k < CUDA_SEGMENT_IN; k++)
+        a.in[1 + k] = segment->in[k];
+    for (int k = 0; k < CUDA_SEGMENT_OUT; k++)
+        a.out[k] = segment->out[k];
+    return a;
+}
 
 CUDA_BODY float cuda_of_bf16(uint16_t bits) {
     uint32_t wide = (uint32_t)bits << 16;

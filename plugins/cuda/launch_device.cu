@@ -3,7 +3,7 @@
 
 #include "functions_all.h"
 
-static const int64_t MAX_BLOCKS = 65535;
+static const int64_t MAX_BLOCKS = 65535, MAX_UPDATE_BLOCKS = 1024; /* the latter for each segment */
 enum { WARPS = CUDA_THREADS / CUDA_WARP };
 
 /* ---- tiles of folds ----------------------------------------------------------------------------------------------------- */
@@ -46,6 +46,15 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
         for (int64_t i = blockIdx.x * (int64_t)CUDA_THREADS + threadIdx.x; i < n; \
              i += gridDim.x * (int64_t)CUDA_THREADS)                              \
             name##_map(&args, i);                                                 \
+    }
+
+#define CUDA_UPDATE(name)                                                                      \
+    static __global__ void name##_kernel(const cuda_args args, const cuda_segments segments) { \
+        const cuda_segment &segment = segments.at[blockIdx.y];                                 \
+        const cuda_args mine = cuda_args_of(&args, &segment);                                  \
+        for (int64_t i = blockIdx.x * (int64_t)CUDA_THREADS + threadIdx.x; i < segment.n;      \
+             i += gridDim.x * (int64_t)CUDA_THREADS)                                           \
+            name##_map(&mine, i);                                                              \
     }
 
 /* The rows of a team of 32: all of a warp have the same. */
@@ -136,6 +145,7 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
     }
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
 #undef CUDA_MOMENTS
@@ -145,14 +155,19 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
 typedef void launcher(cudaStream_t stream, const struct cuda_launch *launch);
 
 /* Blocks for n things of which a block takes `each` at a time. */
-static unsigned blocks(int64_t n, int each) {
+static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
     int64_t wanted = (n + each - 1) / each;
-    return (unsigned)(wanted < MAX_BLOCKS ? wanted : MAX_BLOCKS);
+    return (unsigned)(wanted < most ? wanted : most);
 }
 
 #define CUDA_MAP(name)                                                                          \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                      \
         name##_kernel<<<blocks(l->n, CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
+    }
+#define CUDA_UPDATE(name)                                                               \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {              \
+        const dim3 grid(blocks(l->n, CUDA_THREADS, MAX_UPDATE_BLOCKS), l->segments->n); \
+        name##_kernel<<<grid, CUDA_THREADS, 0, stream>>>(*l->args, *l->segments);       \
     }
 #define CUDA_ROWS(name)                                                                  \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {               \
@@ -168,17 +183,20 @@ static unsigned blocks(int64_t n, int each) {
 #define CUDA_MOMENTS(name) CUDA_FOLD(name)
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
 #undef CUDA_MOMENTS
 
 static launcher *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_launch,
+#define CUDA_UPDATE(name) name##_launch,
 #define CUDA_ROWS(name) name##_launch,
 #define CUDA_FOLD(name) name##_launch,
 #define CUDA_MOMENTS(name) name##_launch,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
 #undef CUDA_MOMENTS

@@ -14,6 +14,16 @@ static const struct cuda_team alone = {0, 1};
             name##_map(launch->args, i);                        \
     }
 
+#define CUDA_UPDATE(name)                                                      \
+    static void name##_host(const struct cuda_launch *launch) {                \
+        for (int s = 0; s < launch->segments->n; s++) {                        \
+            const struct cuda_segment *segment = &launch->segments->at[s];     \
+            const struct cuda_args mine = cuda_args_of(launch->args, segment); \
+            for (int64_t i = 0; i < segment->n; i++)                           \
+                name##_map(&mine, i);                                          \
+        }                                                                      \
+    }
+
 #define CUDA_ROWS(name)                                         \
     static void name##_host(const struct cuda_launch *launch) { \
         for (int64_t row = 0; row < launch->n; row++)           \
@@ -73,17 +83,20 @@ static const struct cuda_team alone = {0, 1};
     }
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
 #undef CUDA_MOMENTS
 
 static host_function *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_host,
+#define CUDA_UPDATE(name) name##_host,
 #define CUDA_ROWS(name) name##_host,
 #define CUDA_FOLD(name) name##_host,
 #define CUDA_MOMENTS(name) name##_host,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
 #undef CUDA_MOMENTS
@@ -92,16 +105,20 @@ static host_function *const table[CUDA_N_FUNCTIONS] = {
 struct payload {
     struct cuda_launch launch;
     struct cuda_args args;
+    struct cuda_segments segments;
 };
 
 static void run(void *payload) {
     struct payload *p = payload;
     p->launch.args = &p->args;
+    p->launch.segments = &p->segments;
     table[p->launch.function](&p->launch);
 }
 
 cudaError_t cuda_launch_now(cudaStream_t stream, const struct cuda_launch *launch) {
-    const struct payload payload = {*launch, *launch->args};
+    struct payload payload = {.launch = *launch, .args = *launch->args};
+    if (launch->segments)
+        payload.segments = *launch->segments;
     return fake_enqueue(stream, launch->name, launch->ranges, launch->n_ranges, run, &payload,
                         sizeof payload);
 }
