@@ -133,6 +133,7 @@ const struct cvy_backend cuda_backend = {
     .layout_find = cuda_layout_find,
     .kernels = kernels,
     .streams = &cuda_streams,
+    .peers = &cuda_peers,
 };
 
 extern const struct cvy_backend_plugin cvy_backend_plugin;

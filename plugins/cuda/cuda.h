@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-enum { CUDA_MAX_ARENAS = 8 };
+enum { CUDA_MAX_ARENAS = 64 };
 
 /* An arena, and memory of the host of the same size that what the host must see passes through. */
 struct cuda_arena {
@@ -83,6 +83,9 @@ void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 /* ingest.c */
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
+
+/* peers.c */
+extern const struct cvy_peers cuda_peers;
 
 /* streams.c */
 extern const struct cvy_streams cuda_streams;

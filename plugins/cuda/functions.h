@@ -77,6 +77,20 @@ CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float val
         ((float *)a->out[k])[i] = value;
 }
 
+/* For functions over channels: dim[0] channels, dim[1] elements that lie side by side for one of them (all pixels of an
+   image, or 1 where the channels are innermost). */
+CUDA_BODY int64_t cuda_channel_of(const struct cuda_args *a, int64_t i) {
+    return (a->dim[1] == 1 ? i : i / a->dim[1]) % a->dim[0];
+}
+
+/* Where element k of channel c lies. */
+CUDA_BODY int64_t cuda_of_channel(const struct cuda_args *a, int64_t c, int64_t k) {
+    int64_t channels = a->dim[0], inner = a->dim[1];
+    return inner == 1 ? k * channels + c : (k / inner * channels + c) * inner + k % inner;
+}
+
+CUDA_BODY const int64_t *cuda_integers(const struct cuda_args *a, int k) { return (const int64_t *)a->in[k]; }
+
 /* ---- functions by rows ---------------------------------------------------------------------------------------------------- */
 
 /* Who work on a row together: the 32 lanes of a warp on the device, one on the host. Each takes elements lane,

@@ -1,6 +1,9 @@
 /* The table of functions on the device: every body of functions/ as CUDA kernels. */
 #include "launch.h"
 
+#include "norm.h"
+#include "tree.h"
+
 #include "functions_all.h"
 
 static const int64_t MAX_BLOCKS = 65535, MAX_UPDATE_BLOCKS = 1024; /* the latter for each segment */

@@ -27,10 +27,11 @@ bool cuda_layout_find(struct cvy_device *device, const char *name, const struct 
 
 bool cuda_layout_view(const struct cvy_layout *layout, const struct cvy_desc *desc, struct cuda_view *out) {
     const struct cvy_shape *shape = &desc->shape;
-    if (shape->n != 2 && shape->n != 4)
+    if (shape->n < 2)
         return false;
-    int64_t n = shape->dim[0], channels = shape->dim[1];
-    int64_t pixels = shape->n == 4 ? shape->dim[2] * shape->dim[3] : 1;
+    int64_t n = shape->dim[0], channels = shape->dim[1], pixels = 1;
+    for (int k = 2; k < shape->n; k++)
+        pixels *= shape->dim[k];
     bool is_nhwc = layout == cuda_nhwc;
     *out = (struct cuda_view){.n = n,
                               .channels = channels,

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "comm/party.h"
+#include "comm/peers.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -46,19 +47,6 @@ cvy_status cvy_hub_check(const struct cvy_group *me, const char *name, double wa
 cvy_status cvy_hub_give_up(struct cvy_group *me) {
     cvy_hub_abort(me->hub, cvy_error());
     return CVY_ERR_LOST;
-}
-
-cvy_status cvy_hub_post_reduction(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
-    CVY_TRY(cvy_hub_check(me, what->name, 0));
-    if (slot < 0 || slot >= CVY_MAX_REDUCTIONS || me->open[slot])
-        return CVY_FAIL(CVY_ERR_FAILED, "%s: slot %d is not free for a reduction", what->name, slot);
-    if (what->n_partials > CVY_MAX_PARTIALS)
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
-                        "%s: %d partial sums, more than %d: take fewer shards or devices", what->name,
-                        what->n_partials, CVY_MAX_PARTIALS);
-    me->open[slot] = what;
-    me->rounds[slot]++;
-    return CVY_OK;
 }
 
 /* ---- gates ------------------------------------------------------------------------------------------- */
@@ -109,6 +97,8 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
 
 static void hub_free(struct cvy_hub *hub) {
     cvy_links_free(&hub->links);
+    for (int m = 0; hub->members && m < hub->n && hub->members[m]; m++)
+        cvy_peer_state_free(hub->members[m]);
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_free(&hub_gate(hub, i)->count);
     pthread_mutex_destroy(&hub->lock);

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "comm/blocksum.h"
 #include "comm/links.h"
 #include "rt/comm.h"
 
@@ -47,6 +48,8 @@ struct cvy_hub { /* what the members share */
 struct cvy_group {
     struct cvy_hub *hub;
     int rank;
+    struct cvy_device *device;                           /* of a device transport, else NULL */
+    struct cvy_peer_state *peers;                        /* there (peers.c) */
     uint64_t rounds[CVY_MAX_REDUCTIONS], general_rounds; /* entered so far */
     /* posted: written before the gate `posted`, read by all until the gate `done` */
     const struct cvy_reduction *open[CVY_MAX_REDUCTIONS];
@@ -66,8 +69,14 @@ struct cvy_group {
 cvy_status cvy_hub_open(const struct cvy_group_spec *spec, struct cvy_group **members);
 void cvy_hub_close(int n, struct cvy_group **members);
 
-/* The beginning of every reduce_start: `what` becomes the open reduction of its slot. */
+/* The beginning of every reduce_start (meet.c): `what` becomes the open reduction of its slot. */
 cvy_status cvy_hub_post_reduction(struct cvy_group *me, int slot, const struct cvy_reduction *what);
+
+/* Finds everybody's memory once all have posted their reduction of the slot: each member's partials stand in its own
+   order. CVY_ERR_LOST when they are not the same reduction. The lists are this member's. */
+cvy_status cvy_hub_collect(struct cvy_group *me, int slot, struct cvy_blocksum *out);
+/* Did `root` post the broadcast that this member posted? If not, gives up for everybody. */
+cvy_status cvy_hub_check_broadcast(struct cvy_group *me, int root);
 
 /* Says that this member reached the gate; never waits. */
 void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate);

@@ -19,6 +19,8 @@ struct cvy_link_form { /* what both ends must agree on */
     int from, to;
     size_t n_bytes; /* of the largest message */
     int capacity;
+    bool
+        is_on_device; /* the ring holds the heads alone; the bytes pass through memory of a device (peers.c) */
 };
 
 struct
@@ -35,6 +37,7 @@ struct cvy_link {
     struct cvy_counter sent, received;
     int n_counters;        /* made so far */
     struct cvy_bell *bell; /* the other end is in another process: to be rung; else NULL */
+    struct cvy_peer_ring *on_device;
 };
 
 struct cvy_links { /* zero-initialised is empty; links are added under the hub's lock */
@@ -62,5 +65,18 @@ cvy_status cvy_link_send(struct cvy_group *me, int number, int32_t tag, const st
                          const char *name);
 cvy_status cvy_link_recv(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces, int n,
                          const char *name);
+
+/* The same in parts, for who moves the bytes otherwise. Opening: what both ends must agree on. */
+cvy_status cvy_link_open_as(struct cvy_group *me, int number, const struct cvy_link_form *form,
+                            struct cvy_link **out);
+/* The place of the next message is free: its head is written. Then the bytes are moved, then the end counts it. */
+cvy_status cvy_link_begin_send(struct cvy_group *me, int number, int32_t tag, size_t n_bytes,
+                               const char *name, struct cvy_link **out);
+void cvy_link_end_send(struct cvy_link *link);
+/* The next message has come, and is what was expected. */
+cvy_status cvy_link_begin_recv(struct cvy_group *me, int number, int32_t tag, size_t n_bytes,
+                               const char *name, struct cvy_link **out);
+void cvy_link_end_recv(struct cvy_link *link);
+size_t cvy_pieces_bytes(const struct cvy_piece *pieces, int n);
 
 #endif

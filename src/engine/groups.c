@@ -44,6 +44,15 @@ static cvy_status open_groups(struct cvy_plan *plan, int32_t *process) {
     return CVY_OK;
 }
 
+void cvy_plan_attach(const struct cvy_worker *w) {
+    const struct cvy_device_transport *on_devices = w->plan->team.on_devices;
+    if (!on_devices)
+        return;
+    on_devices->attach(w->group, w->device);
+    if (w->replicas)
+        on_devices->attach(w->replicas, w->device);
+}
+
 cvy_status cvy_plan_connect(struct cvy_plan *plan) {
     const cvy_world *world = plan->options.world;
     int32_t *process = NULL;
@@ -64,6 +73,8 @@ cvy_status cvy_plan_connect(struct cvy_plan *plan) {
         w->group = plan->groups[w->rank];
         w->replicas = plan->mesh.pipe == 1 ? w->group : replicas_of(plan, w->rank);
         w->is_linked = false;
+        if (w->device)
+            cvy_plan_attach(w);
     }
     return CVY_OK;
 }

@@ -41,18 +41,22 @@ size_t cvy_links_bytes(const struct cvy_worker *w) {
     return bytes;
 }
 
+static cvy_status open_link(struct cvy_worker *w, int number, int from, int to, size_t n_bytes) {
+    const struct cvy_device_transport *on_devices = w->team->on_devices;
+    cvy_status (*open)(struct cvy_group *, int, int, int, size_t, int) =
+        on_devices ? on_devices->link_open : w->team->transport->link_open;
+    return open(w->group, number, from, to, n_bytes, capacity(w->program));
+}
+
 cvy_status cvy_links_open(struct cvy_worker *w) {
     const struct cvy_program *p = w->program;
-    const struct cvy_transport *transport = w->team->transport;
     for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
         int32_t other = device_of(w, peer);
         size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
         if (to)
-            CVY_TRY(transport->link_open(w->group, cvy_link_number(p, p->stage, peer), w->rank, other, to,
-                                         capacity(p)));
+            CVY_TRY(open_link(w, cvy_link_number(p, p->stage, peer), w->rank, other, to));
         if (from)
-            CVY_TRY(transport->link_open(w->group, cvy_link_number(p, peer, p->stage), other, w->rank, from,
-                                         capacity(p)));
+            CVY_TRY(open_link(w, cvy_link_number(p, peer, p->stage), other, w->rank, from));
     }
     w->is_linked = true;
     return CVY_OK;

@@ -200,6 +200,21 @@ static void free_graphs(struct cvy_plan *plan) {
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
+/* From device to device, where they reach each other. */
+static cvy_status find_device_transport(struct cvy_plan *plan) {
+    struct cvy_device **devices;
+    if (plan->team.n < 2 || cvy_world_size(plan->options.world) > 1)
+        return CVY_OK;
+    CVY_TRY(CVY_ALLOC(devices, (size_t)plan->team.n));
+    for (int i = 0; i < plan->team.n; i++)
+        devices[i] = plan->team.workers[i].device;
+    plan->team.on_devices = cvy_device_transport_find(devices, plan->team.n);
+    free(devices);
+    for (int i = 0; i < plan->team.n; i++)
+        cvy_plan_attach(&plan->team.workers[i]);
+    return CVY_OK;
+}
+
 static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_list *list) {
     const cvy_world *world = plan->options.world;
     CVY_TRY(CVY_ALLOC(plan->team.workers, (size_t)list->n));
@@ -222,6 +237,7 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
         CVY_TRY(plan->backend->open(&spec, &w->device));
     }
     plan->n_threads = plan->team.workers[0].device->spec.n_threads;
+    CVY_TRY(find_device_transport(plan));
     return cvy_team_start(&plan->team);
 }
 
@@ -316,9 +332,9 @@ void cvy_plan_free(cvy_plan *plan) {
         return;
     if (plan->team.workers && plan->team.workers[0].is_running)
         cvy_team_stop(&plan->team);
+    cvy_plan_disconnect(plan); /* groups may hold memory of devices */
     for (int i = 0; plan->team.workers && i < plan->team.n; i++)
         free_worker(plan, &plan->team.workers[i]);
-    cvy_plan_disconnect(plan);
     free(plan->team.workers);
     free_graphs(plan);
     cvy_graph_free(plan->built);

@@ -34,6 +34,8 @@ struct cvy_plan {
    that somebody gave up stays so. Local. */
 cvy_status cvy_plan_connect(struct cvy_plan *plan);
 void cvy_plan_disconnect(struct cvy_plan *plan);
+/* Gives the worker's groups its device, where a device transport serves them. Local. */
+void cvy_plan_attach(const struct cvy_worker *w);
 
 /* cvy_plan_new, whatever memory the plan needs. Collective. */
 cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);

@@ -1,5 +1,6 @@
 /* talk: instructions that talk with other devices, through the transport. On a device with streams they are host
-   functions in the stream of communication; the transport reads and writes the device's memory when they run. */
+   functions in the stream of communication; the transport reads and writes the device's memory when they run. Where
+   devices reach each other, the device transport enqueues them. */
 #include "engine/step.h"
 
 #include <stdatomic.h>
@@ -47,6 +48,8 @@ static cvy_status end_call(const struct cvy_step *s, cvy_status status) {
 /* Where the transport finds memory of this device. */
 static void *host_address(const struct cvy_step *s, void *at) {
     const struct cvy_streams *streams = s->backend->streams;
+    if (s->w->team->on_devices)
+        return at;
     return streams && streams->host_address ? streams->host_address(s->w->device, at) : at;
 }
 
@@ -98,6 +101,7 @@ static int find_pieces(const struct cvy_step *s) {
 static cvy_status pass_message(const struct cvy_step *s) {
     const struct cvy_worker *w = s->w;
     const struct cvy_transport *transport = w->team->transport;
+    const struct cvy_device_transport *on_devices = w->team->on_devices;
     bool is_send = s->i->kind == CVY_I_SEND;
     int32_t from = is_send ? w->program->stage : s->i->part, to = is_send ? s->i->part : w->program->stage;
     if (cvy_step_images(s) == 0)
@@ -106,8 +110,10 @@ static cvy_status pass_message(const struct cvy_step *s) {
     for (int k = 0; k < n; k++)
         w->pieces[k].at = host_address(s, w->pieces[k].at);
     begin_call(s);
-    return end_call(s, is_send ? transport->send(w->group, link, s->i->shard, w->pieces, n, message_name(s))
-                               : transport->recv(w->group, link, s->i->shard, w->pieces, n, message_name(s)));
+    cvy_status (*pass)(struct cvy_group *, int, int32_t, const struct cvy_piece *, int, const char *) =
+        on_devices ? (is_send ? on_devices->send : on_devices->recv)
+                   : (is_send ? transport->send : transport->recv);
+    return end_call(s, pass(w->group, link, s->i->shard, w->pieces, n, message_name(s)));
 }
 
 /* ---- reductions and broadcasts ----------------------------------------------------------------------- */
@@ -139,8 +145,10 @@ static cvy_status reduce(const struct cvy_step *s) {
         mine[k] = host_address(s, mine[k]);
     if (r->result)
         r->result = host_address(s, r->result);
+    const struct cvy_device_transport *on_devices = s->w->team->on_devices;
     begin_call(s);
-    return end_call(s, s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, r));
+    return end_call(s, on_devices ? on_devices->reduce(s->w->replicas, s->i->bucket, r)
+                                  : s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, r));
 }
 
 /* Completes it. */
@@ -162,6 +170,8 @@ static cvy_status exchange(const struct cvy_step *s) {
     r->mine = &mine;
     r->result = mine;
     begin_call(s);
+    if (s->w->team->on_devices)
+        return end_call(s, s->w->team->on_devices->reduce(s->w->replicas, slot, r));
     cvy_status status = transport->reduce_start(s->w->replicas, slot, r);
     if (status == CVY_OK)
         status = transport->reduce_wait(s->w->replicas, slot);
@@ -174,10 +184,12 @@ static size_t broadcast_bytes(const struct cvy_step *s) {
 }
 
 static cvy_status broadcast(const struct cvy_step *s) {
+    const struct cvy_device_transport *on_devices = s->w->team->on_devices;
+    cvy_status (*pass)(struct cvy_group *, int, void *, size_t, const char *) =
+        on_devices ? on_devices->broadcast : s->w->team->transport->broadcast;
     begin_call(s);
-    return end_call(s, s->w->team->transport->broadcast(s->w->replicas, 0,
-                                                        host_address(s, s->w->memory[CVY_SPACE_PERSIST]),
-                                                        broadcast_bytes(s), "parameters"));
+    return end_call(s, pass(s->w->replicas, 0, host_address(s, s->w->memory[CVY_SPACE_PERSIST]),
+                            broadcast_bytes(s), "parameters"));
 }
 
 cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss) {
@@ -244,5 +256,7 @@ static cvy_status enqueue(const struct cvy_step *s) {
 cvy_status cvy_talk(const struct cvy_step *s) {
     if (!s->backend->streams)
         return at_once[s->i->kind](s);
-    return s->i->kind == CVY_I_WAIT ? CVY_OK : enqueue(s); /* the event says when a reduction is complete */
+    if (s->i->kind == CVY_I_WAIT)
+        return CVY_OK; /* the event says when a reduction is complete */
+    return s->w->team->on_devices ? at_once[s->i->kind](s) : enqueue(s);
 }

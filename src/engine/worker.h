@@ -59,6 +59,8 @@ struct cvy_team { /* all workers of this process */
     struct cvy_worker *workers;
     int n;
     const struct cvy_transport *transport; /* NULL when alone */
+    const struct cvy_device_transport
+        *on_devices; /* NULL: what passes between devices passes through the host */
     cvy_task task;
     void *argument;
     bool is_closing;

@@ -142,6 +142,7 @@ struct cvy_backend {
 
     /* Of asynchronous devices; NULL: every call is complete on return. */
     const struct cvy_streams *streams;
+    const struct cvy_peers *peers; /* NULL: what passes between devices passes through the host */
 };
 
 /* Every ingest begins with this: do the images fit the input tensor (shape, float32, at most 4 channels)? */

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "rt/program.h"
 
+struct cvy_device;
 struct cvy_group; /* a member's handle on its group */
 
 /* The processes of a run, as one of them sees them. Made by `join`; transports append their own. */
@@ -88,6 +89,26 @@ struct cvy_transport {
     /* After all members returned from an error: usable again? Local. */
     const char *(*abort_reason)(const struct cvy_group *me); /* NULL: nobody gave up */
 };
+
+/* From device to device: the same operations on memory of devices, enqueued in each member's present stream, within a
+   group that a transport opened. Members meet on the host when they enqueue, with the group's deadline; nobody waits
+   there for a device. Each function by the owner of the member's device. */
+struct cvy_device_transport {
+    const char *name;
+    /* This member's device, before it takes part in anything else. Local. */
+    void (*attach)(struct cvy_group *me, struct cvy_device *device);
+    /* reduce_start and reduce_wait in one. Collective. */
+    cvy_status (*reduce)(struct cvy_group *me, int slot, const struct cvy_reduction *what);
+    cvy_status (*broadcast)(struct cvy_group *me, int root, void *bytes, size_t n_bytes, const char *name);
+    cvy_status (*link_open)(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
+    cvy_status (*send)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                       const char *name);
+    cvy_status (*recv)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
+                       const char *name);
+};
+
+/* The one that serves these devices of one process; NULL: what passes between them passes through the host. Local. */
+const struct cvy_device_transport *cvy_device_transport_find(struct cvy_device *const *devices, int n);
 
 enum { CVY_MAX_REDUCTIONS = 256, CVY_MAX_LINKS = 4096 };
 

@@ -2,6 +2,9 @@
    the device; within one, sums are in double precision. */
 #include "fakecuda.h"
 
+#include "norm.h"
+#include "tree.h"
+
 #include "functions_all.h"
 
 typedef void host_function(const struct cuda_launch *launch);
