@@ -91,17 +91,6 @@ static cvy_status enter(struct cvy_device *device) {
     return CVY_OK;
 }
 
-static void describe(const struct cvy_device *device, struct cvy_text *out) {
-    const struct cuda_device *me = (const struct cuda_device *)device;
-    struct cudaDeviceProp p;
-    if (cudaGetDeviceProperties(&p, me->gpu) != cudaSuccess) {
-        cvy_text_printf(out, "%s: its properties cannot be read", device->name);
-        return;
-    }
-    cvy_text_printf(out, "%s: %s, compute capability %d.%d, %d multiprocessors, %.1f GB", device->name,
-                    p.name, p.major, p.minor, p.multiProcessorCount, (double)p.totalGlobalMem / 1e9);
-}
-
 /* ---- the table ------------------------------------------------------------------------------------------- */
 
 static const struct cvy_kernel_impl *const kernels[] = {
@@ -116,11 +105,13 @@ const struct cvy_backend cuda_backend = {
     .help = "NVIDIA GPUs, by cuDNN and cuBLASLt",
     .is_host_memory = false,
     .has_parts = true,
+    .available = cuda_available,
     .count = count,
     .open = open_device,
     .close = close_device,
     .enter = enter,
-    .describe = describe,
+    .describe = cuda_describe,
+    .describe_more = cuda_describe_more,
     .alloc = cuda_alloc,
     .release = cuda_release,
     .upload = cuda_upload,

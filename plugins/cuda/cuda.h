@@ -80,6 +80,11 @@ cvy_status cuda_add(struct cvy_device *device, float *sum, const float *a, const
 /* The place in host memory that stands for `at`, which lies in an arena. */
 void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 
+/* machine.c */
+cvy_status cuda_available(void);
+void cuda_describe(const struct cvy_device *device, struct cvy_text *out);
+void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out);
+
 /* ingest.c */
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);

@@ -5,77 +5,126 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* What the backend says about its device `index`. */
+struct ways { /* how to print */
+    const cvy_log_sink *log;
+    json_t *list; /* NULL: as text */
+    bool is_verbose;
+};
+
+struct about { /* what a backend says about a device; owned */
+    char *line, *more;
+};
+
 static cvy_status describe(const struct cvy_backend *backend, int index, const cvy_log_sink *log,
-                           char **out) {
+                           struct about *out) {
     const struct cvy_device_spec spec = {.index = index, .n_local = 1, .conv_algo = "auto", .log = log};
     struct cvy_device *device;
-    struct cvy_text text = {0};
+    struct cvy_text line = {0}, more = {0};
     CVY_TRY(backend->open(&spec, &device));
-    backend->describe(device, &text);
+    backend->describe(device, &line);
+    cvy_text_printf(&more, "%s", "");
+    if (backend->describe_more)
+        backend->describe_more(device, &more);
     backend->close(device);
-    return cvy_text_take(&text, out);
+    cvy_status status = cvy_text_take(&line, &out->line);
+    return status == CVY_OK ? cvy_text_take(&more, &out->more) : status;
 }
 
-static cvy_status print_backend(const struct cvy_backend *backend, const cvy_log_sink *log, json_t *list) {
+/* Every line of `more` as an object's member. */
+static json_t *more_json(char *more) {
+    char *rest = NULL;
+    json_t *object = json_object();
+    for (char *line = strtok_r(more, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *colon = strstr(line, ": ");
+        if (colon) {
+            *colon = '\0';
+            json_object_set_new(object, line, json_string(colon + 2));
+        }
+    }
+    return object;
+}
+
+static void print_more(char *more) {
+    char *rest = NULL;
+    for (char *line = strtok_r(more, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        printf("                   %s\n", line);
+}
+
+static void print_device(const struct cvy_backend *backend, const char *name, struct about *about,
+                         bool is_verbose) {
+    printf("%-16s %s\n                 %s\n", name, about->line, backend->help);
+    if (is_verbose)
+        print_more(about->more);
+}
+
+static json_t *device_json(const struct cvy_backend *backend, int index, bool is_virtual,
+                           struct about *about) {
+    return json_pack("{s:s, s:i, s:b, s:s, s:s, s:o}", "backend", backend->name, "index", index, "virtual",
+                     (int)is_virtual, "device", about->line, "help", backend->help, "details",
+                     more_json(about->more));
+}
+
+static cvy_status print_backend(const struct cvy_backend *backend, const struct ways *w) {
     int count = backend->count();
     bool is_virtual = count == INT_MAX; /* as many as one likes: one stands for all */
     for (int i = 0; i < (is_virtual ? 1 : count); i++) {
-        char *text, name[64];
+        char name[64];
+        struct about about = {0};
         snprintf(name, sizeof name, is_virtual ? "%s:0 ..." : "%s:%d", backend->name, i);
-        CVY_TRY(describe(backend, i, log, &text));
-        if (list)
-            json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:s, s:s}", "backend", backend->name,
-                                                  "index", i, "virtual", (int)is_virtual, "device", text,
-                                                  "help", backend->help));
-        else
-            printf("%-16s %s\n                 %s\n", name, text, backend->help);
-        free(text);
+        cvy_status status = describe(backend, i, w->log, &about);
+        if (status == CVY_OK && w->list)
+            json_array_append_new(w->list, device_json(backend, i, is_virtual, &about));
+        else if (status == CVY_OK)
+            print_device(backend, name, &about, w->is_verbose);
+        free(about.line);
+        free(about.more);
+        CVY_TRY(status);
     }
     return CVY_OK;
 }
 
 /* What is not here is told with the reason. */
-static cvy_status print_plugin(const char *name, const cvy_log_sink *log, json_t *list) {
+static cvy_status print_plugin(const char *name, const struct ways *w) {
     const struct cvy_backend *backend;
     if (cvy_backend_load(name, &backend) == CVY_OK)
-        return print_backend(backend, log, list);
-    if (list)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "backend", name, "missing", cvy_error()));
+        return print_backend(backend, w);
+    if (w->list)
+        json_array_append_new(w->list, json_pack("{s:s, s:s}", "backend", name, "missing", cvy_error()));
     else
         printf("%-16s not here: %s\n", name, cvy_error());
     return CVY_OK;
 }
 
-static cvy_status print_all(const cvy_log_sink *log, json_t *list) {
+static cvy_status print_all(const struct ways *w) {
     size_t n;
     const struct cvy_backend *const *table = cvy_backend_table(&n);
     for (size_t i = 0; i < n; i++)
-        CVY_TRY(print_backend(table[i], log, list));
+        CVY_TRY(print_backend(table[i], w));
     const struct cvy_plugin_name *plugins = cvy_backend_plugins(&n);
     for (size_t i = 0; i < n; i++)
-        CVY_TRY(print_plugin(plugins[i].name, log, list));
+        CVY_TRY(print_plugin(plugins[i].name, w));
     return CVY_OK;
 }
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
-    json_t *list = o->json ? json_array() : NULL;
-    cvy_status status = print_all(log, list);
+    const struct ways ways = {log, o->json ? json_array() : NULL, o->verbose == 1};
+    cvy_status status = print_all(&ways);
     if (status != CVY_OK) {
-        json_decref(list);
+        json_decref(ways.list);
         return status;
     }
-    return o->json ? command_print_json(list) : CVY_OK;
+    return o->json ? command_print_json(ways.list) : CVY_OK;
 }
 
-static const struct flag_group *const groups[] = {&group_json, &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_json, &group_verbose, &group_common, NULL};
 
 const struct command command_devices = {
     .name = "devices",
-    .usage = "[--json]",
+    .usage = "[--verbose] [--json]",
     .help = "list the devices of this machine",
     .groups = groups,
     .run = run,

@@ -42,6 +42,7 @@ struct options { /* in the order of the groups */
     int64_t topk;
     const char *pass; /* explain */
     int json;         /* what prints a table */
+    int verbose;      /* devices */
     int check;        /* data */
 
     const char *config;
@@ -55,7 +56,7 @@ struct options { /* in the order of the groups */
 
 extern const struct flag_group group_shape, group_weights, group_data, group_prepare, group_augment,
     group_batch, group_devices, group_kernels, group_step, group_optimizer, group_schedule, group_run,
-    group_seed, group_json, group_common;
+    group_seed, group_json, group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

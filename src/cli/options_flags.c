@@ -230,6 +230,12 @@ static const struct flag json_flags[] = {
 };
 GROUP(json, "Output");
 
+static const struct flag verbose_flags[] = {
+    FLAG("verbose", SWITCH, verbose, "memory, links to other devices, versions of libraries",
+         .initial = "false", .is_not_kept = true),
+};
+GROUP(verbose, "Details");
+
 static const struct flag common_flags[] = {
     FLAG("config", TEXT, config, "flags from a JSON file such as run.json; the command line wins",
          .value_name = "FILE", .is_not_kept = true),

@@ -38,6 +38,8 @@ static cvy_status load_plugin(const struct cvy_plugin_name *plugin, const struct
                         "libconvoy_%s.so belongs to another version of Convoy: build both together",
                         plugin->name);
     found->share_errors(cvy_error_source_here());
+    if (found->backend->available)
+        CVY_TRY(found->backend->available());
     *out = found->backend;
     return CVY_OK;
 }

@@ -97,6 +97,8 @@ struct cvy_backend {
     bool is_host_memory; /* pointers can be read by the host: then the reference fallback works in place */
     bool has_parts;      /* several devices may share one piece of hardware: cuda:0/0, cuda:0/1 */
 
+    /* CVY_ERR_UNSUPPORTED says why no such device can be used here, and what to install. NULL: they can. Local. */
+    cvy_status (*available)(void);
     /* How many devices there are (virtual ones: INT_MAX). */
     int (*count)(void);
     cvy_status (*open)(const struct cvy_device_spec *spec, struct cvy_device **out);
@@ -105,6 +107,8 @@ struct cvy_backend {
     cvy_status (*enter)(struct cvy_device *device);
     /* One line about it: cores, features. */
     void (*describe)(const struct cvy_device *device, struct cvy_text *out);
+    /* Further lines, "name: value" each. NULL: there are none. */
+    void (*describe_more)(const struct cvy_device *device, struct cvy_text *out);
 
     /* The arena: zeroed, every page touched, huge pages where there are. [owner]
        *touch_s = seconds spent in touching pages. */
@@ -160,7 +164,7 @@ const struct cvy_plugin_name *cvy_backend_plugins(size_t *n);
 /* Of the table, then of the plugins: what they are called, at most `cap`. Returns how many. */
 size_t cvy_backend_names(const char **names, size_t cap);
 /* Of the table, else from its plugin. CVY_ERR_USAGE: there is no such name; CVY_ERR_UNSUPPORTED: the plugin, or what it
-   needs, is not here. Local. */
+   needs, or a device of it, is not here. Local. */
 cvy_status cvy_backend_load(const char *name, const struct cvy_backend **out);
 
 /* Waits until all that was enqueued is complete; nothing to do for a device without streams. [owner] */

@@ -1,0 +1,31 @@
+/* What the pretend machine has: versions, memory. FAKECUDA_DRIVER and FAKECUDA_CUDNN are versions in place of those that
+   the plugin was built with, as cudaDriverGetVersion and cudnnGetVersion count them; driver 0: there is none. */
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+#include <stdlib.h>
+
+static int number_of(const char *variable, int otherwise) {
+    const char *text = getenv(variable);
+    return text ? atoi(text) : otherwise;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    *version = number_of("FAKECUDA_DRIVER", CUDART_VERSION);
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *n_free, size_t *total) {
+    *total = (size_t)16 << 30;
+    *n_free = (size_t)12 << 30;
+    return cudaSuccess;
+}
+
+size_t cudnnGetVersion(void) { return (size_t)number_of("FAKECUDA_CUDNN", CUDNN_VERSION); }
+size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
+size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
