@@ -27,61 +27,50 @@ static void run_set(void *payload) {
     memset(t->to, t->value, t->n);
 }
 
-static cudaError_t enqueue(struct fake_gpu *gpu, cudaStream_t stream, const struct transfer *what,
-                           enum cudaMemcpyKind kind) {
+static cudaError_t enqueue(cudaStream_t stream, const struct transfer *what, enum cudaMemcpyKind kind) {
     const struct cuda_range ranges[] = {{what->from, what->n, false}, {what->to, what->n, true}};
     const bool is_upload = kind == cudaMemcpyHostToDevice, is_download = kind == cudaMemcpyDeviceToHost;
     const void *host = is_upload ? what->from : what->to;
-    struct transfer *t;
+    void *payload;
     if (!is_upload && !is_download && kind != cudaMemcpyDeviceToDevice)
-        return fake_complain(cudaErrorInvalidMemcpyDirection, "%s: the stand-in lacks copies of kind %d",
-                             gpu->name, (int)kind);
-    if ((is_upload || is_download) && !fake_memory_is_host(host, what->n))
+        return fake_complain(cudaErrorInvalidMemcpyDirection, "the stand-in lacks copies of kind %d",
+                             (int)kind);
+    if ((is_upload || is_download) && !fake_is_host_memory(host, what->n))
         return fake_complain(cudaErrorInvalidValue, "%s: a copy takes a GPU's memory for the host's",
-                             gpu->name);
+                             stream->name);
     cudaError_t code =
-        fake_push(gpu, stream,
+        fake_push(stream,
                   is_upload     ? "upload"
                   : is_download ? "download"
                                 : "copy",
                   ranges + is_upload, 2 - is_upload - is_download, is_upload ? run_upload : run_copy,
-                  sizeof *t + (is_upload ? what->n : 0), (void **)&t);
+                  sizeof *what + (is_upload ? what->n : 0), &payload);
     if (code != cudaSuccess)
         return code;
+    struct transfer *t = payload;
     *t = *what;
-    if (is_upload)
+    if (is_upload && what->n > 0)
         memcpy(t->bytes, what->from, what->n);
-    if (is_download) {
-        code = fake_work_until_over(gpu, stream);
-        if (code == cudaSuccess)
-            fake_host_has_waited(gpu, stream);
-    }
-    return code;
+    return is_download ? fake_work_until_over(stream->gpu, stream) : cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
                             cudaStream_t stream) {
-    struct fake_gpu *gpu;
-    cudaError_t code = fake_enter("cudaMemcpyAsync", &gpu);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaErrorInvalidResourceHandle;
-    if (fake_stream_of(gpu, stream))
-        code = enqueue(gpu, stream, &(struct transfer){.to = to, .from = from, .n = n}, kind);
-    return fake_leave(gpu, code);
+    const struct transfer what = {.to = to, .from = from, .n = n};
+    cudaError_t code = fake_enter_stream("cudaMemcpyAsync", stream);
+    if (code == cudaSuccess)
+        code = enqueue(stream, &what, kind);
+    return fake_leave(code);
 }
 
 cudaError_t cudaMemsetAsync(void *at, int value, size_t n, cudaStream_t stream) {
-    struct fake_gpu *gpu;
+    const struct transfer what = {.to = at, .n = n, .value = value};
     const struct cuda_range range = {at, n, true};
-    struct transfer *t;
-    cudaError_t code = fake_enter("cudaMemsetAsync", &gpu);
-    if (code != cudaSuccess)
-        return code;
-    if (!fake_stream_of(gpu, stream))
-        return fake_leave(gpu, cudaErrorInvalidResourceHandle);
-    code = fake_push(gpu, stream, "set", &range, 1, run_set, sizeof *t, (void **)&t);
+    void *payload;
+    cudaError_t code = fake_enter_stream("cudaMemsetAsync", stream);
     if (code == cudaSuccess)
-        *t = (struct transfer){.to = at, .n = n, .value = value};
-    return fake_leave(gpu, code);
+        code = fake_push(stream, "set", &range, 1, run_set, sizeof what, &payload);
+    if (code == cudaSuccess)
+        *(struct transfer *)payload = what;
+    return fake_leave(code);
 }

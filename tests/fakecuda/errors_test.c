@@ -94,10 +94,10 @@ static void test_wrong_frees(void **state) {
     open_gpu(&gpu, 0);
     assert_done(cudaFree(NULL));
     assert_done(cudaMalloc(&memory, 10));
-    assert_refused(cudaFree((char *)memory + 1), cudaErrorInvalidValue, "which is no block of it");
+    assert_refused(cudaFree((char *)memory + 1), cudaErrorInvalidValue, "which is no block of a GPU");
     assert_done(cudaFree(memory));
-    assert_refused(cudaFree(memory), cudaErrorInvalidValue, "which is no block of it");
-    assert_refused(cudaFree(&host), cudaErrorInvalidValue, "which is no block of it");
+    assert_refused(cudaFree(memory), cudaErrorInvalidValue, "which is no block of a GPU");
+    assert_refused(cudaFree(&host), cudaErrorInvalidValue, "which is no block of a GPU");
     close_gpu(&gpu, 0);
 }
 
@@ -170,13 +170,12 @@ static void test_wrong_handles(void **state) {
     order_of_test("FAKECUDA_DEVICES", NULL);
     open_gpu(&one, 0);
     open_gpu(&two, 1); /* now the thread's */
-    assert_refused(cudaStreamSynchronize(one.stream[0]), cudaErrorInvalidResourceHandle,
-                   "GPU 1: this is no stream");
-    assert_int_equal(enqueue_touch(one.stream[0], "use", one.memory, 1, true),
-                     cudaErrorInvalidResourceHandle);
+    assert_done(cudaStreamSynchronize(one.stream[0]));
+    assert_refused(enqueue_touch(one.stream[0], "use", one.memory, 1, true), cudaErrorInvalidResourceHandle,
+                   "GPU 1: use is launched into stream 0 of GPU 0");
     assert_refused(cudaEventRecord(one.event, two.stream[0]), cudaErrorInvalidResourceHandle,
-                   "no event of it");
-    assert_int_equal(cudaStreamWaitEvent(NULL, two.event, 0), cudaErrorInvalidResourceHandle);
+                   "an event of GPU 0 is recorded in stream 2 of GPU 1");
+    assert_refused(cudaStreamWaitEvent(NULL, two.event, 0), cudaErrorInvalidResourceHandle, "this is no stream");
     close_gpu(&one, 0);
     close_gpu(&two, 1);
     assert_int_equal(cudaStreamQuery(two.stream[0]), cudaErrorInvalidResourceHandle);
@@ -206,7 +205,7 @@ static void test_a_call_fails(void **state) {
 
 static void test_work_fails(void **state) {
     (void)state;
-    static const char words[] = "GPU 1: letter (stream 0) fails, as FAKECUDA_FAIL orders";
+    static const char words[] = "GPU 1: letter (stream 0 of GPU 1) fails, as FAKECUDA_FAIL orders";
     struct gpu gpu;
     char text[8] = "";
     order_of_test("FAKECUDA_FAIL", "op=letter,n=2");

@@ -134,8 +134,8 @@ static void test_races(void **state) {
         if (is_ordered || !(first_writes || then_writes)) {
             assert_done(code);
         } else {
-            assert_refused(code, cudaErrorUnknown, "GPU 2: no event orders then (stream 1), which ");
-            assert_refused(code, cudaErrorUnknown, "after first (stream 0)");
+            assert_refused(code, cudaErrorUnknown, "no event orders then (stream 1 of GPU 2), which ");
+            assert_refused(code, cudaErrorUnknown, "after first (stream 0 of GPU 2), which ");
         }
         assert_done(cudaStreamSynchronize(gpu.stream[0])); /* the GPU itself is well */
         assert_done(cudaStreamSynchronize(gpu.stream[1]));
@@ -159,12 +159,91 @@ static void test_order_is_carried_on(void **state) {
     assert_done(cudaStreamWaitEvent(third, second, 0));
     assert_done(enqueue_touch(third, "b", gpu.memory, 10, true));
     assert_refused(enqueue_touch(gpu.stream[1], "c", gpu.memory, 1, false), cudaErrorUnknown,
-                   "after b (stream 2)");
+                   "after b (stream 2 of GPU 0)");
     assert_done(cudaStreamSynchronize(third));
     assert_done(enqueue_touch(gpu.stream[0], "d", gpu.memory, 10, true));
     assert_done(cudaStreamDestroy(third));
     assert_done(cudaEventDestroy(second));
     close_gpu(&gpu, 0);
+}
+
+/* ---- several GPUs ---------------------------------------------------------------------------------------------------------- */
+
+/* GPU 1 writes, GPU 0 reads it there: when it may reach it, and after the event. */
+static cudaError_t read_from_peer(struct gpu *zero, struct gpu *one, bool is_ordered) {
+    assert_done(cudaSetDevice(1));
+    assert_done(enqueue_touch(one->stream[1], "write", one->memory, 64, true));
+    assert_done(cudaEventRecord(one->event, one->stream[1]));
+    if (is_ordered)
+        assert_done(cudaStreamWaitEvent(zero->stream[0], one->event, 0));
+    assert_done(cudaSetDevice(0));
+    return enqueue_touch(zero->stream[0], "read", one->memory, 64, false);
+}
+
+static void test_peers(void **state) {
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        struct gpu zero, one;
+        open_gpu(&one, 1);
+        open_gpu(&zero, 0);
+        if (k > 0)
+            assert_done(cudaDeviceEnablePeerAccess(1, 0));
+        cudaError_t code = read_from_peer(&zero, &one, k != 1);
+        if (k == 0)
+            assert_refused(code, cudaErrorIllegalAddress, "GPU 0: read touches memory of GPU 1");
+        else if (k == 1)
+            assert_refused(code, cudaErrorUnknown,
+                           "no event orders read (stream 2 of GPU 0), which reads its memory, after write "
+                           "(stream 1 of GPU 1)");
+        else
+            assert_done(code);
+        close_gpu(&one, 1);
+        close_gpu(&zero, 0);
+    }
+}
+
+static void test_peer_access(void **state) {
+    (void)state;
+    struct gpu gpu;
+    int can = -1;
+    open_gpu(&gpu, 0);
+    assert_done(cudaDeviceCanAccessPeer(&can, 0, 1));
+    assert_int_equal(can, 1);
+    assert_done(cudaDeviceEnablePeerAccess(1, 0));
+    assert_int_equal(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
+    assert_int_equal(cudaGetLastError(), cudaErrorPeerAccessAlreadyEnabled);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    close_gpu(&gpu, 0);
+    order_of_test("FAKECUDA_PEERS", "0");
+    open_gpu(&gpu, 0);
+    assert_done(cudaDeviceCanAccessPeer(&can, 0, 1));
+    assert_int_equal(can, 0);
+    assert_int_equal(cudaDeviceEnablePeerAccess(1, 0), cudaErrorInvalidDevice);
+    close_gpu(&gpu, 0);
+    order_of_test("FAKECUDA_PEERS", NULL);
+}
+
+/* A wait holds over GPUs too, whoever works what off. */
+static void test_order_over_gpus(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 20; seed++) {
+        struct gpu zero, one;
+        char text[16] = "", number[16];
+        snprintf(number, sizeof number, "%d", seed);
+        order_of_test("FAKECUDA_SEED", number);
+        open_gpu(&one, 1);
+        for (const char *l = "abc"; *l; l++)
+            assert_done(enqueue_letter(one.stream[0], text, *l));
+        assert_done(cudaEventRecord(one.event, one.stream[0]));
+        open_gpu(&zero, 0);
+        assert_done(cudaStreamWaitEvent(zero.stream[0], one.event, 0));
+        assert_done(enqueue_letter(zero.stream[0], text, 'd'));
+        assert_done(cudaStreamSynchronize(zero.stream[0]));
+        assert_string_equal(text, "abcd");
+        close_gpu(&zero, 0);
+        close_gpu(&one, 1);
+    }
+    order_of_test("FAKECUDA_SEED", NULL);
 }
 
 /* ---- several threads ------------------------------------------------------------------------------------------------------- */
@@ -209,6 +288,9 @@ int main(void) {
         cmocka_unit_test(test_races),
         cmocka_unit_test(test_order_is_carried_on),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_peer_access),
+        cmocka_unit_test(test_order_over_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,11 @@ void async_order_free(struct async_order *order) {
     cvy_vec_free(&order->log);
 }
 
+static size_t stride(const struct async_order *order) { return ASYNC_READ + (size_t)order->n_streams; }
+
 cvy_status async_order_add(struct async_order *order, void *memory, size_t n_bytes) {
     struct async_arena arena = {.memory = memory, .n_bytes = n_bytes};
-    CVY_TRY(CVY_ALLOC(arena.granules, n_bytes / CVY_ALIGN + 1));
+    CVY_TRY(CVY_ALLOC(arena.granules, (n_bytes / CVY_ALIGN + 1) * stride(order)));
     cvy_status status = cvy_vec_push(&order->arenas, arena);
     if (status != CVY_OK)
         free(arena.granules);
@@ -93,6 +95,15 @@ static void print_place(const struct async_order *order, const char *at, struct 
     cvy_text_printf(out, "byte %zu", arena ? (size_t)(at - arena->memory) : 0);
 }
 
+/* With its stream. */
+static void print_access(const struct async_what *what, struct cvy_text *out) {
+    async_what_print(what, out);
+    if (what->stream_name)
+        cvy_text_printf(out, " (%s)", what->stream_name);
+    else
+        cvy_text_printf(out, " (stream %d)", what->stream);
+}
+
 /* Two accesses that nothing orders. `verb`: what the earlier one does. */
 static cvy_status fail_race(const struct async_order *order, const struct async_what *what,
                             const struct cvy_access *access, uint32_t other, const char *verb,
@@ -102,13 +113,12 @@ static cvy_status fail_race(const struct async_order *order, const struct async_
     if (what->has_instr || what->step > 0)
         cvy_text_printf(&me, "step %llu: ", (unsigned long long)what->step);
     cvy_text_printf(&me, "no event orders ");
-    async_what_print(what, &me);
-    async_what_print(earlier, &you);
+    print_access(what, &me);
+    print_access(earlier, &you);
     print_place(order, at, &place);
-    cvy_status status =
-        CVY_FAIL(CVY_ERR_FAILED, "%s: %s (stream %d), which %s its %s, after %s (stream %d), which %s %s",
-                 order->device, me.data, what->stream, access->is_write ? "writes" : "reads",
-                 access->name ? access->name : "memory", you.data, earlier->stream, verb, place.data);
+    cvy_status status = CVY_FAIL(CVY_ERR_FAILED, "%s: %s, which %s its %s, after %s, which %s %s",
+                                 order->device, me.data, access->is_write ? "writes" : "reads",
+                                 access->name ? access->name : "memory", you.data, verb, place.data);
     cvy_text_free(&me);
     cvy_text_free(&you);
     cvy_text_free(&place);
@@ -123,29 +133,28 @@ static void join(struct async_clock *into, const struct async_clock *from) {
 }
 
 /* Nobody has read it since it was written; written: 0, not in this epoch. */
-static void restart(const struct async_order *order, struct async_granule *g, uint32_t written) {
-    g->epoch = order->epoch;
-    g->written = written;
-    for (int t = 0; t < order->n_streams; t++)
-        g->read[t] = 0;
+static void restart(const struct async_order *order, uint32_t *g, uint32_t written) {
+    g[ASYNC_EPOCH] = order->epoch;
+    g[ASYNC_WRITTEN] = written;
+    memset(&g[ASYNC_READ], 0, (size_t)order->n_streams * sizeof *g);
 }
 
 /* Access number n, whose predecessors are in `clock`, to one granule. */
-static cvy_status touch(struct async_order *order, struct async_granule *g, const struct async_what *what,
-                        uint32_t n, const struct async_clock *clock, const struct cvy_access *access,
-                        const char *at) {
-    if (g->epoch != order->epoch)
+static cvy_status touch(struct async_order *order, uint32_t *g, const struct async_what *what, uint32_t n,
+                        const struct async_clock *clock, const struct cvy_access *access, const char *at) {
+    if (g[ASYNC_EPOCH] != order->epoch)
         restart(order, g, 0);
-    if (g->written && g->written != n && g->written > clock->at[order->log.data[g->written - 1].stream])
-        return fail_race(order, what, access, g->written, "writes", at);
+    const uint32_t written = g[ASYNC_WRITTEN], *read = &g[ASYNC_READ];
+    if (written && written != n && written > clock->at[order->log.data[written - 1].stream])
+        return fail_race(order, what, access, written, "writes", at);
     for (int t = 0; access->is_write && t < order->n_streams; t++) {
-        if (g->read[t] != n && g->read[t] > clock->at[t])
-            return fail_race(order, what, access, g->read[t], "reads", at);
+        if (read[t] != n && read[t] > clock->at[t])
+            return fail_race(order, what, access, read[t], "reads", at);
     }
     if (access->is_write)
         restart(order, g, n);
     else
-        g->read[what->stream] = n;
+        g[ASYNC_READ + what->stream] = n;
     return CVY_OK;
 }
 
@@ -165,7 +174,8 @@ static cvy_status touch_range(struct async_order *order, const struct async_what
     size_t first = (size_t)(at - arena->memory) / CVY_ALIGN;
     size_t last = ((size_t)(at - arena->memory) + access->n_bytes - 1) / CVY_ALIGN;
     for (size_t g = first; g <= last; g++)
-        CVY_TRY(touch(order, &arena->granules[g], what, n, clock, access, arena->memory + g * CVY_ALIGN));
+        CVY_TRY(touch(order, &arena->granules[g * stride(order)], what, n, clock, access,
+                      arena->memory + g * CVY_ALIGN));
     return CVY_OK;
 }
 

@@ -13,10 +13,11 @@
 
 #include "rt/program.h"
 
-enum { ASYNC_ORDER_STREAMS = 16 }; /* of one device, at most */
+enum { ASYNC_ORDER_STREAMS = 32 }; /* at most */
 
-struct async_what { /* whose access it is */
-    const char *op; /* operator, "upload", "send" */
+struct async_what {          /* whose access it is */
+    const char *op;          /* operator, "upload", "send" */
+    const char *stream_name; /* NULL: "stream 1" */
     struct cvy_instr instr;
     bool has_instr;
     int stream;
@@ -32,14 +33,13 @@ struct async_mark { /* what a record of an event stands for */
     struct async_clock clock;
 };
 
-struct async_granule { /* 64 bytes; what stands there counts in its epoch only */
-    uint32_t epoch, written, read[ASYNC_ORDER_STREAMS];
-};
+/* Of 64 bytes; what stands there counts in its epoch only. Behind the first two the last reads by each stream. */
+enum { ASYNC_EPOCH, ASYNC_WRITTEN, ASYNC_READ };
 
 struct async_arena {
     char *memory;
     size_t n_bytes;
-    struct async_granule *granules;
+    uint32_t *granules; /* ASYNC_READ + n_streams numbers for each 64 bytes */
 };
 
 struct async_part { /* a named part of an arena */
@@ -59,6 +59,7 @@ struct async_order {
     CVY_VEC(struct async_part) parts;
 };
 
+/* With at most ASYNC_ORDER_STREAMS streams. */
 void async_order_open(struct async_order *order, const char *device, int n_streams);
 void async_order_free(struct async_order *order);
 
