@@ -46,10 +46,10 @@ static cvy_status run_call(struct cvy_device *device, const struct cvy_kernel_im
     double touch_s;
     CVY_TRY(impl->prepare(device, call, &kernel, &scratch_bytes));
     CVY_TRY_OUT(device->backend->alloc(device, scratch_bytes, &scratch, &touch_s));
-    CVY_TRY_OUT(impl->run(kernel, in, out, scratch));
+    CVY_TRY_OUT(kernel->impl->run(kernel, in, out, scratch));
     CVY_TRY_OUT(cvy_device_synchronize(device));
 out:
-    impl->release(kernel);
+    kernel->impl->release(kernel);
     device->backend->release(device, scratch, scratch_bytes);
     return status;
 }

@@ -1,9 +1,9 @@
 /* conv2d and its two gradients, by cuDNN, on images and weights in nhwc.
    The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN
    has none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So
-   the bits of a call depend on its shapes and the GPU alone. */
+   the bits of a call depend on its shapes and the GPU alone. What cuDNN has none of these for, our own functions do. */
+#include "operators/conv2d.h"
 #include "library.h"
-#include "operator.h"
 
 #include "ops/conv2d.h"
 
@@ -146,13 +146,15 @@ static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, con
     return CVY_OK;
 }
 
-static cvy_status choose_algorithm(struct conv *k) {
+/* *is_found: cuDNN has one of the pass's algorithms for this call. */
+static cvy_status choose_algorithm(struct conv *k, bool *is_found) {
     cudnnStatus_t code = CUDNN_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < k->pass->n_algorithms && code != CUDNN_STATUS_SUCCESS; i++) {
         k->algorithm = k->pass->algorithms[i];
         code = k->pass->measure(k, &k->workspace);
     }
-    if (code == CUDNN_STATUS_SUCCESS)
+    *is_found = code == CUDNN_STATUS_SUCCESS;
+    if (*is_found || CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED)
         return CVY_OK;
     return cuda_failed_dnn(k->device->base.name, code, k->pass->impl->op);
 }
@@ -161,7 +163,7 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
                        struct cvy_kernel **out, size_t *scratch_bytes) {
     struct conv *k;
     cvy_status status;
-    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass;
+    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass, is_found;
     const struct cvy_operand_spec *x = is_data ? &call->out[0] : &call->in[!is_forward];
     const struct cvy_operand_spec *w = is_forward || is_data ? &call->in[1] : &call->out[0];
     const struct cvy_operand_spec *y = is_forward ? &call->out[0] : &call->in[0];
@@ -170,7 +172,11 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
     k->device = cuda_device(device);
     k->pass = pass;
     CVY_TRY_OUT(describe(k, call->attrs, x, w, y));
-    CVY_TRY_OUT(choose_algorithm(k));
+    CVY_TRY_OUT(choose_algorithm(k, &is_found));
+    if (!is_found) {
+        release(&k->base);
+        return cuda_conv_own(device, call, x, y, out, scratch_bytes);
+    }
     if (is_forward && call->n_in > 2 && !call->in[2].is_absent) {
         k->channels = y->desc.shape.dim[1];
         k->n_y = cvy_shape_count(&y->desc.shape);
