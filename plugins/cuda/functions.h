@@ -77,10 +77,98 @@ CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float val
         ((float *)a->out[k])[i] = value;
 }
 
+/* ---- four elements at once -------------------------------------------------------------------------------------------- */
+
+enum { CUDA_QUAD = 4 };
+
+/* What is loaded and stored by one instruction. Operands are aligned to 64 bytes, and i is a multiple of four. */
+struct __attribute__((aligned(16))) cuda_quad_f32 {
+    float at[CUDA_QUAD];
+};
+struct __attribute__((aligned(8))) cuda_quad_bf16 {
+    uint16_t at[CUDA_QUAD];
+};
+struct __attribute__((aligned(4))) cuda_quad_u8 {
+    uint8_t at[CUDA_QUAD];
+};
+
+/* Elements i … i + n - 1 of input k, n at most four; the others are 0. */
+CUDA_BODY struct cuda_quad_f32 cuda_load_quad(const struct cuda_args *a, int k, int64_t i, int n) {
+    struct cuda_quad_f32 quad = {{0, 0, 0, 0}};
+    if (n < CUDA_QUAD) {
+        for (int j = 0; j < CUDA_QUAD; j++)
+            quad.at[j] = j < n ? cuda_load(a, k, i + j) : 0;
+    } else if (a->in_type[k] == CUDA_BF16) {
+        struct cuda_quad_bf16 narrow = *(const struct cuda_quad_bf16 *)((const uint16_t *)a->in[k] + i);
+        for (int j = 0; j < CUDA_QUAD; j++)
+            quad.at[j] = cuda_of_bf16(narrow.at[j]);
+    } else {
+        quad = *(const struct cuda_quad_f32 *)((const float *)a->in[k] + i);
+    }
+    return quad;
+}
+
+CUDA_BODY void cuda_store_quad(const struct cuda_args *a, int k, int64_t i, int n,
+                               struct cuda_quad_f32 quad) {
+    if (n < CUDA_QUAD) {
+        for (int j = 0; j < CUDA_QUAD; j++) {
+            if (j < n)
+                cuda_store(a, k, i + j, quad.at[j]);
+        }
+    } else if (a->out_type[k] == CUDA_BF16) {
+        struct cuda_quad_bf16 narrow;
+        for (int j = 0; j < CUDA_QUAD; j++)
+            narrow.at[j] = cuda_to_bf16(quad.at[j]);
+        *(struct cuda_quad_bf16 *)((uint16_t *)a->out[k] + i) = narrow;
+    } else {
+        *(struct cuda_quad_f32 *)((float *)a->out[k] + i) = quad;
+    }
+}
+
+/* The same of a mask; one that is absent is 1 everywhere. */
+CUDA_BODY struct cuda_quad_u8 cuda_load_mask(const struct cuda_args *a, int k, int64_t i, int n) {
+    struct cuda_quad_u8 quad = {{1, 1, 1, 1}};
+    const uint8_t *mask = (const uint8_t *)a->in[k];
+    if (mask && n == CUDA_QUAD)
+        return *(const struct cuda_quad_u8 *)(mask + i);
+    for (int j = 0; j < CUDA_QUAD; j++)
+        quad.at[j] = mask && j < n ? mask[i + j] : 1;
+    return quad;
+}
+
+CUDA_BODY void cuda_store_mask(const struct cuda_args *a, int k, int64_t i, int n, struct cuda_quad_u8 quad) {
+    uint8_t *mask = (uint8_t *)a->out[k];
+    if (n == CUDA_QUAD) {
+        *(struct cuda_quad_u8 *)(mask + i) = quad;
+        return;
+    }
+    for (int j = 0; j < CUDA_QUAD; j++) {
+        if (j < n)
+            mask[i + j] = quad.at[j];
+    }
+}
+
+/* ---- channels --------------------------------------------------------------------------------------------------------- */
+
 /* For functions over channels: dim[0] channels, dim[1] elements that lie side by side for one of them (all pixels of an
    image, or 1 where the channels are innermost). */
-CUDA_BODY int64_t cuda_channel_of(const struct cuda_args *a, int64_t i) {
-    return (a->dim[1] == 1 ? i : i / a->dim[1]) % a->dim[0];
+struct cuda_channel { /* of an element: its channel, and how far it is in what lies side by side for it */
+    int64_t c, at;
+};
+
+CUDA_BODY struct cuda_channel cuda_channel_of(const struct cuda_args *a, int64_t i) {
+    int64_t inner = a->dim[1];
+    struct cuda_channel first = {(inner == 1 ? i : i / inner) % a->dim[0], inner == 1 ? 0 : i % inner};
+    return first;
+}
+
+/* Of the next element. */
+CUDA_BODY struct cuda_channel cuda_channel_next(const struct cuda_args *a, struct cuda_channel here) {
+    if (++here.at == a->dim[1]) {
+        here.at = 0;
+        here.c = here.c + 1 < a->dim[0] ? here.c + 1 : 0;
+    }
+    return here;
 }
 
 /* Where element k of channel c lies. */

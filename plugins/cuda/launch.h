@@ -2,6 +2,8 @@
    written once for both sides: launch_device.cu makes CUDA kernels of it, tests/fakecuda runs it on the host.
 
    MAP:     NAME_map(args, i) for each index.
+   QUADS:   NAME_quad(args, i, n) for elements i … i + n - 1, which are four but at the end: for functions that wait for
+            memory alone.
    UPDATE:  NAME_map(args, i) for each index of each segment, with its operands in place.
    ROWS:    NAME_row(args, row, team) for each row, whose elements a small team shares out.
    FOLD:    NAME_value(args, row, k, values) for each element of each row; the values, CUDA_FOLD_SUMS of them, are summed
@@ -16,12 +18,14 @@
 
 enum cuda_function {
 #define CUDA_MAP(name) CUDA_##name,
+#define CUDA_QUADS(name) CUDA_##name,
 #define CUDA_UPDATE(name) CUDA_##name,
 #define CUDA_ROWS(name) CUDA_##name,
 #define CUDA_FOLD(name) CUDA_##name,
 #define CUDA_MOMENTS(name) CUDA_##name,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
@@ -39,7 +43,7 @@ struct cuda_launch {
     enum cuda_function function;
     const char *name; /* the operator's, for messages */
     const struct cuda_args *args;
-    int64_t n; /* indices of a map, of the largest segment of an update; else rows */
+    int64_t n; /* indices of a map or of quads, of the largest segment of an update; else rows */
     /* of folds and moments: elements of a row, are those of neighbouring rows side by side in memory, and the partial sums
        (cuda_fold_bytes) */
     int64_t row;

@@ -51,6 +51,13 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
             name##_map(&args, i);                                                 \
     }
 
+#define CUDA_QUADS(name)                                                                        \
+    static __global__ void name##_kernel(const cuda_args args, int64_t n) {                     \
+        for (int64_t i = CUDA_QUAD * (blockIdx.x * (int64_t)CUDA_THREADS + threadIdx.x); i < n; \
+             i += CUDA_QUAD * (gridDim.x * (int64_t)CUDA_THREADS))                              \
+            name##_quad(&args, i, n - i < CUDA_QUAD ? (int)(n - i) : CUDA_QUAD);                \
+    }
+
 #define CUDA_UPDATE(name)                                                                      \
     static __global__ void name##_kernel(const cuda_args args, const cuda_segments segments) { \
         const cuda_segment &segment = segments.at[blockIdx.y];                                 \
@@ -148,6 +155,7 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
     }
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
@@ -166,6 +174,10 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
 #define CUDA_MAP(name)                                                                          \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                      \
         name##_kernel<<<blocks(l->n, CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
+    }
+#define CUDA_QUADS(name)                                                                                   \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                                 \
+        name##_kernel<<<blocks(l->n, CUDA_QUAD *CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
     }
 #define CUDA_UPDATE(name)                                                               \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {              \
@@ -186,6 +198,7 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
 #define CUDA_MOMENTS(name) CUDA_FOLD(name)
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
@@ -193,12 +206,14 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
 
 static launcher *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_launch,
+#define CUDA_QUADS(name) name##_launch,
 #define CUDA_UPDATE(name) name##_launch,
 #define CUDA_ROWS(name) name##_launch,
 #define CUDA_FOLD(name) name##_launch,
 #define CUDA_MOMENTS(name) name##_launch,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD

@@ -85,9 +85,11 @@ cvy_status cuda_zero(struct cvy_device *device, void *at, size_t n_bytes) {
 
 cvy_status cuda_add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n) {
     const struct cuda_args args = {.in = {a, b}, .out = {sum}};
+    bool is_aligned = (((uintptr_t)sum | (uintptr_t)a | (uintptr_t)b) & 15) == 0;
+    enum cuda_function function = is_aligned ? CUDA_add : CUDA_add_anywhere;
     const struct cuda_range ranges[] = {
         {a, n * sizeof *a, false}, {b, n * sizeof *b, false}, {sum, n * sizeof *sum, true}};
-    return cuda_launch(cuda_device(device), &(struct cuda_launch){.function = CUDA_add,
+    return cuda_launch(cuda_device(device), &(struct cuda_launch){.function = function,
                                                                   .name = "add of partial sums",
                                                                   .args = &args,
                                                                   .n = (int64_t)n,

@@ -24,7 +24,7 @@ struct cuda_step {
 struct cuda_plan {
     int n_steps;
     struct cuda_step step[CUDA_MAX_STEPS];
-    size_t table_bytes; /* memory where a step leaves something (float) for the later ones */
+    size_t table_bytes; /* memory where a step leaves something (float) for the later ones; aligned */
 };
 
 /* One step whose arguments are the call's operands in their order. */

@@ -17,6 +17,12 @@ static const struct cuda_team alone = {0, 1};
             name##_map(launch->args, i);                        \
     }
 
+#define CUDA_QUADS(name)                                                                                \
+    static void name##_host(const struct cuda_launch *launch) {                                         \
+        for (int64_t i = 0; i < launch->n; i += CUDA_QUAD)                                              \
+            name##_quad(launch->args, i, launch->n - i < CUDA_QUAD ? (int)(launch->n - i) : CUDA_QUAD); \
+    }
+
 #define CUDA_UPDATE(name)                                                      \
     static void name##_host(const struct cuda_launch *launch) {                \
         for (int s = 0; s < launch->segments->n; s++) {                        \
@@ -86,6 +92,7 @@ static const struct cuda_team alone = {0, 1};
     }
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD
@@ -93,12 +100,14 @@ static const struct cuda_team alone = {0, 1};
 
 static host_function *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_host,
+#define CUDA_QUADS(name) name##_host,
 #define CUDA_UPDATE(name) name##_host,
 #define CUDA_ROWS(name) name##_host,
 #define CUDA_FOLD(name) name##_host,
 #define CUDA_MOMENTS(name) name##_host,
 #include "functions.def"
 #undef CUDA_MAP
+#undef CUDA_QUADS
 #undef CUDA_UPDATE
 #undef CUDA_ROWS
 #undef CUDA_FOLD

@@ -20,7 +20,7 @@ CUDA_BODY void batch_norm_backward_sums_finish(const struct cuda_args *a, int64_
     if (a->out[1])
         cuda_store(a, 1, row, (float)sums[0]);
     if (a->out[2])
-        cuda_norm_slope((float *)a->out[2], row, sums, (double)a->dim[2], (double)cuda_load(a, 5, row),
+        cuda_norm_slope(a->out[2], row, sums, (double)a->dim[2], (double)cuda_load(a, 5, row),
                         (double)cuda_load(a, 2, row), var, eps);
     if (!out)
         return;

@@ -1,5 +1,5 @@
 /* Statistics of a shard's channels, and the table for batch_norm_apply.
-   in: x, weight; out: mean, var, stats, table; dim: channels, inner (cuda_of_channel), images; number: eps */
+   in: x, weight, bias; out: mean, var, stats, table; dim: channels, inner (cuda_of_channel), images; number: eps */
 CUDA_BODY float batch_norm_stats_element(const struct cuda_args *a, int64_t row, int64_t k) {
     return cuda_load(a, 0, cuda_of_channel(a, row, k));
 }
@@ -12,5 +12,6 @@ CUDA_BODY void batch_norm_stats_finish(const struct cuda_args *a, int64_t row, c
         cuda_store(a, 1, row, (float)var);
     cuda_norm_stats((float *)a->out[2], a->dim[0], row, m->n > 1, (double)a->dim[2], m->mean,
                     m->m2 / (m->n - 1));
-    cuda_norm_put((float *)a->out[3], row, m->mean, var, (double)cuda_load(a, 1, row), (double)a->number[0]);
+    cuda_norm_put(a->out[3], row, m->mean, (double)cuda_load(a, 1, row) / sqrt(var + (double)a->number[0]),
+                  cuda_load(a, 2, row));
 }

@@ -2,7 +2,6 @@
    for a batch_norm over all shards. */
 #include "operator.h"
 
-#include "norm.h"
 #include "ops/batch_norm.h"
 
 typedef struct cvy_batch_norm_attrs norm_attrs;
@@ -48,7 +47,7 @@ static cvy_status prepare_batch_norm_backward(struct cvy_device *device, const s
                   .in = {DY, X, CUDA_TABLE, mask},
                   .out = {DX, DRESIDUAL},
                   .args = {.dim = {v.channels, inner}}}},
-        .table_bytes = (size_t)v.channels * SLOPE_TABLE * sizeof(float)};
+        .table_bytes = (size_t)v.channels * sizeof(struct cuda_quad_f32)};
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_backward, &plan, out, scratch_bytes);
 }
 
@@ -101,7 +100,7 @@ static cvy_status prepare_batch_norm_backward_shift(struct cvy_device *device, c
                   .in = {DY, X, CUDA_TABLE, attrs->relu ? MASK : CUDA_NONE},
                   .out = {DX, DRESIDUAL},
                   .args = {.dim = {v.channels, inner}}}},
-        .table_bytes = (size_t)v.channels * SLOPE_TABLE * sizeof(float)};
+        .table_bytes = (size_t)v.channels * sizeof(struct cuda_quad_f32)};
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_backward_shift, &plan, out, scratch_bytes);
 }
 
