@@ -17,7 +17,7 @@ all: build
 
 build:
 	@tools/install-deps build
-	@$(call build_preset,release,build) --target convoy_program libconvoy libconvoy_static
+	@$(call build_preset,release,build) --target product
 
 demo: build
 	./build/convoy $(DEMO)

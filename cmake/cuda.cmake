@@ -91,7 +91,7 @@ function(cvy_cuda_plugin)
     find_library(CVY_LIB_${library} ${library} HINTS ${root}/lib64 ${root}/lib REQUIRED)
     target_link_libraries(convoy_cuda PRIVATE ${CVY_LIB_${library}})
   endforeach()
-  install(TARGETS convoy_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy)
+  cvy_install_plugin(convoy_cuda)
 endfunction()
 
 # cvy_cuda_tests(DIR LIBRARY…): DIR/x.sh and DIR/x_test.c -> cuda.x, with the label cuda; the plugin that they find is the

@@ -27,7 +27,19 @@ function(cvy_mpi_plugin name compiler option)
   target_include_directories(${target} PRIVATE include)
   target_include_directories(${target} SYSTEM PRIVATE ${includes})
   target_link_libraries(${target} PRIVATE ${links})
+  cvy_install_plugin(${target})
+endfunction()
+
+# What `make build` builds and `make install` installs beside the program and the libraries.
+function(cvy_install_plugin target)
   install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy)
+  set_property(GLOBAL APPEND PROPERTY CVY_PLUGINS ${target})
+endfunction()
+
+# The target `product`: all that is installed. After all plugins.
+function(cvy_product)
+  get_property(plugins GLOBAL PROPERTY CVY_PLUGINS)
+  add_custom_target(product DEPENDS convoy_program libconvoy libconvoy_static ${plugins})
 endfunction()
 
 # Where src/rt/plugin.c looks, as seen from libconvoy.so and from the program.

@@ -1,5 +1,6 @@
 /* The table of subcommands, and what they share. */
 #include "cli/command.h"
+#include "engine/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,4 +43,16 @@ cvy_status command_print_json(json_t *json) {
     puts(text);
     free(text);
     return CVY_OK;
+}
+
+cvy_status command_agree(const struct flag_values *values, cvy_status status) {
+    const struct options *o = values->options;
+    struct cvy_text text = {0};
+    CVY_TRY(cvy_world_meet_failure(o->world, status, "the flags"));
+    flags_print_common(values, &text);
+    status = text.status;
+    if (status == CVY_OK)
+        status = cvy_world_agree(o->world, text.data ? text.data : "", "flags");
+    cvy_text_free(&text);
+    return status;
 }

@@ -22,6 +22,9 @@ const struct command *const *command_table(size_t *n);
 bool command_has_flag(const char *name);
 /* Refuses arguments that are no flags: for commands that take none. */
 cvy_status command_no_rest(const struct flag_values *values);
+/* Of a collective command, once its flags are known: `status` of all processes so far, then whether they have the same
+   flags. CVY_ERR_LOST when another process failed, CVY_ERR_USAGE when they differ. Collective. */
+cvy_status command_agree(const struct flag_values *values, cvy_status status);
 /* Prints to stdout and frees an object of JSON; NULL (out of memory) is an error. */
 cvy_status command_print_json(json_t *json);
 

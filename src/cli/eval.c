@@ -45,13 +45,15 @@ cvy_status eval_run(struct flag_values *values, const cvy_log_sink *log) {
     struct cvy_task task = {.plan = NULL};
     struct cvy_card card = {.model = NULL};
     char *file;
-    CVY_TRY(command_no_rest(values));
-    CVY_TRY(options_task(values, CVY_TASK_EVAL, log, &options));
-    if (!path)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "no weights: give --weights PATH, a file or a folder that --output-dir wrote");
+    cvy_status status = command_no_rest(values);
+    if (status == CVY_OK)
+        status = options_task(values, CVY_TASK_EVAL, log, &options);
+    if (status == CVY_OK && !path)
+        status = CVY_FAIL(CVY_ERR_USAGE,
+                          "no weights: give --weights PATH, a file or a folder that --output-dir wrote");
+    CVY_TRY(command_agree(values, status));
     CVY_TRY(cvy_weights_find(path, &file));
-    cvy_status status = cvy_card_read(file, &card);
+    status = cvy_card_read(file, &card);
     if (status == CVY_OK) {
         cvy_card_complete(&card, &options);
         status = judge(&task, &options, file, o->json == 1);

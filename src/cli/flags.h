@@ -43,6 +43,8 @@ struct flag {
     /* The names that a text flag takes, for help and nearest match; NULL: any text. */
     void (*choices)(struct flag_names *out);
     bool is_not_kept; /* run.json leaves it out */
+    /* Of several processes: each may have its own value; of a path, so long as all give one or none does. */
+    bool is_own, is_place;
 };
 
 struct flag_group {
@@ -74,6 +76,9 @@ bool flags_given(const struct flag_values *values, const char *name);
 cvy_status flags_set(struct flag_values *values, const char *name, const char *text);
 /* The field as text, such that flags_set gives the same value again; false when it has none. */
 bool flags_print(const struct flag_values *values, const struct flag *flag, struct cvy_text *out);
+
+/* A line for each flag: what all processes of a run must have alike. */
+void flags_print_common(const struct flag_values *values, struct cvy_text *out);
 
 /* All groups, with titles, defaults, ranges and choices. */
 void flags_help(const struct flag_group *const *groups, struct cvy_text *out);

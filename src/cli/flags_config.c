@@ -60,6 +60,22 @@ bool flags_print(const struct flag_values *values, const struct flag *flag, stru
     return false;
 }
 
+void flags_print_common(const struct flag_values *values, struct cvy_text *out) {
+    for (const struct flag_group *const *group = values->groups; *group; group++) {
+        for (size_t i = 0; i < (*group)->n; i++) {
+            const struct flag *flag = &(*group)->flags[i];
+            struct cvy_text text = {0};
+            bool is_given = flags_print(values, flag, &text);
+            if (!flag->is_own)
+                cvy_text_printf(out, "--%s %s\n", flag->name,
+                                !is_given        ? "not given"
+                                : flag->is_place ? "given"
+                                                 : text.data);
+            cvy_text_free(&text);
+        }
+    }
+}
+
 /* Numbers and switches as JSON's own, everything else as text: also the rare number that would lose digits in a
    file written with FLAGS_JSON. */
 static json_t *value_to_json(const struct flag_values *values, const struct flag *flag, const char *text) {

@@ -6,16 +6,31 @@
 #include "cli/printer.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* What this process says of the others, from a thread of the world, must not come after its own last line. */
+struct voice {
+    pthread_mutex_t lock;
+    bool is_done;
+};
+
+static void end_voice(struct voice *voice) {
+    pthread_mutex_lock(&voice->lock);
+    voice->is_done = true;
+    pthread_mutex_unlock(&voice->lock);
+}
+
 /* The reason is the last thing on stderr; CONVOY_TRACE=1 adds the places that it came through before it. Of several
    processes each says its own; one write, so that their lines do not mix. */
-static int fail(const cvy_world *world, cvy_status status) {
+static int fail(const cvy_world *world, struct voice *voice, cvy_status status) {
     char who[32] = "";
     fflush(stdout);
+    if (voice)
+        end_voice(voice);
     if (cvy_world_size(world) > 1)
         snprintf(who, sizeof who, "rank %d: ", cvy_world_rank(world));
     if (getenv("CONVOY_TRACE"))
@@ -85,15 +100,19 @@ static cvy_status flush_output(void) {
 
 /* Each process says by itself that another one is lost: its own last line may come too late. */
 static void write_loss(void *context, cvy_log_level level, const char *line) {
+    struct voice *voice = context;
     (void)level;
-    (void)context;
-    fprintf(stderr, "convoy: %s\n", line);
+    pthread_mutex_lock(&voice->lock);
+    if (!voice->is_done)
+        fprintf(stderr, "convoy: %s\n", line);
+    pthread_mutex_unlock(&voice->lock);
 }
 
 /* Meets the other processes that a launcher started, also to tell them that the flags here are wrong. Rank 0 prints
    for all. */
-static cvy_status join(struct options *options, struct interrupt *interrupt, cvy_status before) {
-    const cvy_log_sink log = {.write = write_loss};
+static cvy_status join(struct options *options, struct interrupt *interrupt, struct voice *voice,
+                       cvy_status before) {
+    const cvy_log_sink log = {.write = write_loss, .context = voice};
     struct cvy_error error;
     cvy_error_save(&error, before);
     cvy_status status = cvy_world_open(options->timeout_s, &log, &options->world);
@@ -111,14 +130,14 @@ enum { LINGER_US = 100000 }; /* so that the others have said it too before a lau
 
 /* Says what went wrong, then parts from the other processes: a launcher may end all of them as soon as one is gone.
    After a failure nobody waits. What the launcher's library left running is not taken apart. */
-static int part(const struct options *options, cvy_status status) {
+static int part(const struct options *options, struct voice *voice, cvy_status status) {
     cvy_world *world = options->world;
     bool is_in_company = cvy_world_size(world) > 1;
     bool is_common = status == CVY_OK || status == CVY_INTERRUPTED; /* with all processes */
-    int code = status == CVY_OK ? 0 : fail(world, status);
+    int code = status == CVY_OK ? 0 : fail(world, voice, status);
     cvy_status parted = cvy_world_close(world, is_common ? CVY_OK : status);
     if (is_common && parted != CVY_OK)
-        code = fail(NULL, parted);
+        code = fail(NULL, voice, parted);
     if (!is_in_company)
         return code;
     fflush(stdout);
@@ -129,6 +148,7 @@ static int part(const struct options *options, cvy_status status) {
 
 static int run_command(const struct command *command, int argc, char **argv) {
     struct interrupt interrupt = {.is_open = false};
+    struct voice voice = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct options options = {.interrupt = &interrupt};
     const cvy_log_sink log = {.write = write_log, .context = &options};
     struct flag_values values = {
@@ -137,12 +157,12 @@ static int run_command(const struct command *command, int argc, char **argv) {
     if (status == CVY_OK)
         status = flags_parse(&values, argc, argv);
     if (command->is_collective && !options.help)
-        status = join(&options, &interrupt, status);
+        status = join(&options, &interrupt, &voice, status);
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);
     if (status == CVY_OK)
         status = flush_output();
-    int code = part(&options, status);
+    int code = part(&options, &voice, status);
     interrupt_close(&interrupt);
     flags_free(&values);
     return code;
@@ -174,5 +194,5 @@ int main(int argc, char **argv) {
     }
     const struct command *command;
     cvy_status status = find_command(argv[1], &command);
-    return status == CVY_OK ? run_command(command, argc - 2, argv + 2) : fail(NULL, status);
+    return status == CVY_OK ? run_command(command, argc - 2, argv + 2) : fail(NULL, NULL, status);
 }

@@ -89,15 +89,15 @@ GROUP(shape, "Model");
 static const struct flag weights_flags[] = {
     FLAG("weights", TEXT, weights,
          "a safetensors file with torchvision's names, or a folder that --output-dir wrote (its best/)",
-         .value_name = "PATH"),
+         .value_name = "PATH", .is_place = true),
 };
 GROUP(weights, "Weights");
 
 static const struct flag data_flags[] = {
     FLAG("data", TEXT, data, "data set: digits, folder:DIR, ...; `convoy data` lists the formats",
-         .value_name = "SPEC"),
+         .value_name = "SPEC", .is_place = true),
     FLAG("data-path", TEXT, data_path, "the same as --data folder:DIR", .value_name = "DIR",
-         .is_not_kept = true),
+         .is_not_kept = true, .is_place = true),
 };
 GROUP(data, "Data");
 
@@ -110,7 +110,7 @@ static const struct flag prepare_flags[] = {
          "default: what suits the data"),
     FLAG("std", CHANNELS, std, "each channel is divided by this; as many numbers as --mean"),
     FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
-         .initial = "2", .min = 0, .max = 256),
+         .initial = "2", .min = 0, .max = 256, .is_own = true),
 };
 GROUP(prepare, "Preparation of images");
 
@@ -133,7 +133,7 @@ GROUP(batch, "Batch");
 
 static const struct flag devices_flags[] = {
     FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",
-         .value_name = "LIST"),
+         .value_name = "LIST", .is_own = true),
     FLAG("strategy", TEXT, strategy, "default: single on one device, else ddp", .choices = strategies),
     FLAG("mesh", TEXT, mesh, "of hybrid, replicas and stages: data=D,pipe=P"),
     FLAG("schedule", TEXT, schedule, "of pipeline and hybrid, default 1f1b", .choices = pipelines),
@@ -148,7 +148,7 @@ static const struct flag devices_flags[] = {
     FLAG("first-bucket-mb", FLOAT, first_bucket_mb, "the first bucket: small, to start early", .initial = "1",
          .min = 0.001, .max = 1e6),
     FLAG("timeout", FLOAT, timeout_s, "seconds that a device waits for another before it counts as lost",
-         .initial = "30", .min = 0.1, .max = 1e6),
+         .initial = "30", .min = 0.1, .max = 1e6, .is_own = true),
 };
 GROUP(devices, "Devices");
 
@@ -207,15 +207,15 @@ static const struct flag run_flags[] = {
          .initial = "true"),
     FLAG("output-dir", TEXT, output_dir,
          "run.json, metrics.jsonl and the checkpoints last/ and best/ go here; default: nothing is written",
-         .value_name = "DIR", .is_not_kept = true),
+         .value_name = "DIR", .is_not_kept = true, .is_place = true),
     FLAG("overwrite", SWITCH, overwrite, "start anew in a folder that holds a run already",
-         .initial = "false", .is_not_kept = true),
+         .initial = "false", .is_not_kept = true, .is_own = true),
     FLAG("resume", TEXT, resume,
          "go on with the run in a folder that --output-dir wrote, with its flags, or from a checkpoint in it",
-         .value_name = "DIR", .is_not_kept = true),
+         .value_name = "DIR", .is_not_kept = true, .is_place = true),
     FLAG("test-only", SWITCH, test_only, "only evaluate", .initial = "false", .is_not_kept = true),
     FLAG("print-freq", INT, print_freq, "steps between two lines of output and of metrics.jsonl",
-         .initial = "10", .min = 1, .max = INFINITY),
+         .initial = "10", .min = 1, .max = INFINITY, .is_own = true),
 };
 GROUP(run, "Run");
 
@@ -226,7 +226,8 @@ static const struct flag seed_flags[] = {
 GROUP(seed, "Seed");
 
 static const struct flag json_flags[] = {
-    FLAG("json", SWITCH, json, "print JSON instead of text", .initial = "false", .is_not_kept = true),
+    FLAG("json", SWITCH, json, "print JSON instead of text", .initial = "false", .is_not_kept = true,
+         .is_own = true),
 };
 GROUP(json, "Output");
 
@@ -238,7 +239,7 @@ GROUP(verbose, "Details");
 
 static const struct flag common_flags[] = {
     FLAG("config", TEXT, config, "flags from a JSON file such as run.json; the command line wins",
-         .value_name = "FILE", .is_not_kept = true),
+         .value_name = "FILE", .is_not_kept = true, .is_own = true),
     FLAG("help", SWITCH, help, "print this", .letter = 'h', .initial = "false", .is_not_kept = true),
 };
 GROUP(common, "General");

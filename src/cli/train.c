@@ -25,12 +25,29 @@ static cvy_status go_on(struct flag_values *values) {
         if (access(file, R_OK) != 0)
             dir = NULL;
     }
+    if (!dir && !o->config && !o->model)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--resume %s: there is no run.json with the run's flags; give them, --model and --data at least",
+            o->resume);
     if (dir && !o->config)
         CVY_TRY(flags_read_config(values, file));
     if (dir && !o->output_dir)
         o->output_dir = dir;
     o->weights = NULL; /* those that the run began with */
     return CVY_OK;
+}
+
+/* Mesh and schedule of a configuration belong to its strategy: when the command line gives another one, they do not
+   count. */
+static void drop_of_other_strategy(struct flag_values *values) {
+    struct options *o = values->options;
+    if (!flags_given(values, "strategy"))
+        return;
+    if (!flags_given(values, "mesh"))
+        o->mesh = NULL;
+    if (!flags_given(values, "schedule"))
+        o->schedule = NULL;
 }
 
 static cvy_status make_options(struct flag_values *values, const cvy_log_sink *log,
@@ -100,7 +117,9 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
     const struct options *o = values->options;
     int64_t start_ns = cvy_now_ns();
     struct view view = {
-        .printer = {.is_terminal = printer_is_terminal(STDOUT_FILENO), .print_freq = o->print_freq},
+        /* a launcher may give its processes a terminal and write what they say to a file */
+        .printer = {.is_terminal = cvy_world_size(o->world) == 1 && printer_is_terminal(STDOUT_FILENO),
+                    .print_freq = o->print_freq},
         .interrupt = interrupt};
     const struct cvy_trainer_events events = {
         .context = &view, .on_step = show_step, .on_epoch = show_epoch, .is_interrupted = is_interrupted};
@@ -118,14 +137,17 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(go_on(values));
+    drop_of_other_strategy(values);
     if (o->test_only)
         return eval_run(values, log);
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
-    CVY_TRY(command_no_rest(values));
-    CVY_TRY(make_options(values, log, &options));
+    cvy_status status = command_no_rest(values);
+    if (status == CVY_OK)
+        status = make_options(values, log, &options);
+    CVY_TRY(command_agree(values, status));
     o->interrupt->is_soft = true;
-    cvy_status status = train(values, &trainer, &options, o->interrupt);
+    status = train(values, &trainer, &options, o->interrupt);
     cvy_trainer_close(&trainer);
     o->interrupt->is_soft = false;
     return status;

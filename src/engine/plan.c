@@ -276,19 +276,26 @@ static cvy_status compile(struct cvy_plan *plan) {
     return cvy_plan_measure(plan);
 }
 
-static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
-    struct cvy_device_list list;
+/* What needs neither devices nor other processes. */
+static cvy_status settle(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options,
+                         struct cvy_device_list *list) {
     CVY_TRY(cvy_graph_status(graph));
     CVY_TRY(cvy_graph_rebatch(graph, graph->batch, &plan->built));
     CVY_TRY(cvy_ports_check(plan->built));
     CVY_TRY(copy_options(plan, options));
-    CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, &list));
-    plan->backend = list.backend;
-    plan->team.n = list.n;
-    plan->n_devices = list.n * cvy_world_size(options->world);
-    plan->first_device = list.n * cvy_world_rank(options->world);
-    plan->options.devices = list.text;
-    CVY_TRY(choose_strategy(plan));
+    CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, list));
+    plan->backend = list->backend;
+    plan->team.n = list->n;
+    plan->n_devices = list->n * cvy_world_size(options->world);
+    plan->first_device = list->n * cvy_world_rank(options->world);
+    plan->options.devices = list->text;
+    return choose_strategy(plan);
+}
+
+static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
+    struct cvy_device_list list;
+    cvy_status status = settle(plan, graph, options, &list);
+    CVY_TRY(cvy_world_meet_failure(options->world, status, "the plan"));
     CVY_TRY(cvy_plan_agree(plan));
     CVY_TRY(make_graphs(plan));
     CVY_TRY(open_devices(plan, &list));

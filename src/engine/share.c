@@ -48,7 +48,12 @@ static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out, "batches of an update: up to %lld\n", (long long)o->accumulate);
     cvy_text_printf(out, "seed %llu\n", (unsigned long long)o->seed);
     cvy_text_printf(out, "%d devices in each process\n", plan->team.n);
-    cvy_text_printf(out, "backend %s\n", plan->backend->name);
+    cvy_text_printf(out, "backend %s", plan->backend->name);
+    if (plan->backend->kind) {
+        cvy_text_printf(out, ": ");
+        plan->backend->kind(out);
+    }
+    cvy_text_printf(out, "\n");
     cvy_text_printf(out, "strategy %s, mesh data=%d,pipe=%d, schedule %s\n", plan->strategy->name,
                     plan->mesh.data, plan->mesh.pipe, o->schedule);
     cvy_text_printf(out, "%lld shards\n", (long long)o->shards);

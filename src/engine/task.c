@@ -6,6 +6,7 @@
 #include "engine/world.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 #define LL(x) ((long long)(x))
 
@@ -156,6 +157,29 @@ out:
     return status;
 }
 
+/* Labels and names of all samples, in their order; folders may lie elsewhere on each node. */
+static uint64_t hash_samples(const cvy_dataset *data) {
+    uint64_t hash = 0;
+    for (int64_t i = 0; i < data->n && !data->is_unlabelled; i++) {
+        const char *path = data->format->path ? data->format->path(data, i) : NULL;
+        const char *slash = path ? strrchr(path, '/') : NULL;
+        const char *name = slash ? slash + 1 : path ? path : "";
+        int64_t label = -1; /* what is no class is found where it is read */
+        (void)data->format->label(data, i, &label);
+        hash = XXH3_64bits_withSeed(&label, sizeof label, hash);
+        hash = XXH3_64bits_withSeed(name, strlen(name), hash);
+    }
+    return hash;
+}
+
+static void print_data(const cvy_dataset *data, const char *what, struct cvy_text *out) {
+    cvy_text_printf(out, "%lld images to %s, of %lld classes\n", LL(data->n), what, LL(data->n_classes));
+    for (int64_t c = 0; data->class_names && c < data->n_classes; c++)
+        cvy_text_printf(out, "class %lld of them: %s\n", LL(c), data->class_names[c]);
+    cvy_text_printf(out, "their labels and file names: xxh3 %016llx\n",
+                    (unsigned long long)hash_samples(data));
+}
+
 /* Do all processes see the same model, data and loader? Paths may differ from node to node. */
 static cvy_status agree(const struct cvy_task *task) {
     const struct cvy_task_options *o = &task->options;
@@ -167,8 +191,7 @@ static cvy_status agree(const struct cvy_task *task) {
     for (int i = 0; i < 2; i++) {
         const cvy_dataset *data = i ? task->val : task->train;
         if (data)
-            cvy_text_printf(&text, "%lld images to %s, of %lld classes\n", LL(data->n),
-                            i ? "judge with" : "train on", LL(data->n_classes));
+            print_data(data, i ? "judge with" : "train on", &text);
     }
     cvy_text_printf(&text, "images of %lldx%lldx%lld\n", LL(o->input[0]), LL(o->input[1]), LL(o->input[2]));
     cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
@@ -183,15 +206,20 @@ static cvy_status agree(const struct cvy_task *task) {
     return status;
 }
 
-cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *options, cvy_dataset *images) {
-    task->options = *options;
-    task->val = images;
+/* What each process finds out for itself. */
+static cvy_status settle(struct cvy_task *task) {
     CVY_TRY(find_model(task));
     CVY_TRY(open_data(task));
     CVY_TRY(settle_input(task));
     CVY_TRY(settle_classes(task));
     CVY_TRY(settle_batch(task));
-    CVY_TRY(open_loaders(task));
+    return open_loaders(task);
+}
+
+cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *options, cvy_dataset *images) {
+    task->options = *options;
+    task->val = images;
+    CVY_TRY(cvy_world_meet_failure(options->plan.world, settle(task), "model and data"));
     CVY_TRY(agree(task));
     return make_plan(task);
 }

@@ -146,6 +146,28 @@ out:
     return status;
 }
 
+cvy_status cvy_world_meet_failure(cvy_world *world, cvy_status status, const char *name) {
+    int size = cvy_world_size(world), n_failed = 0, first = 0;
+    struct cvy_error *errors = NULL, mine;
+    if (size == 1)
+        return status;
+    cvy_error_save(&mine, status);
+    CVY_TRY(CVY_ALLOC(errors, (size_t)size));
+    errors[world->rank] = mine;
+    cvy_status told = cvy_world_gather(world, errors, sizeof *errors, name);
+    for (int i = size - 1; i >= 0 && told == CVY_OK; i--) {
+        if (errors[i].code == CVY_OK)
+            continue;
+        n_failed++;
+        first = i;
+    }
+    world->has_failed_alike |= n_failed == size;
+    if (told == CVY_OK && status == CVY_OK && n_failed > 0)
+        told = CVY_FAIL(CVY_ERR_LOST, "rank %d ended: %.480s", first, errors[first].message);
+    free(errors);
+    return status != CVY_OK ? cvy_error_restore(&mine) : told;
+}
+
 cvy_status cvy_world_share_failure(cvy_world *world, cvy_status status, const char *name) {
     int size = cvy_world_size(world);
     struct cvy_error *errors = NULL;

@@ -23,4 +23,8 @@ cvy_status cvy_world_agree(cvy_world *world, const char *text, const char *name)
    anybody waiting. Collective. */
 cvy_status cvy_world_share_failure(cvy_world *world, cvy_status status, const char *name);
 
+/* Where each process has checked for itself: if all failed, each keeps its own error and nobody waits; if some did,
+   they keep theirs and the others get CVY_ERR_LOST with the first of them. Collective. */
+cvy_status cvy_world_meet_failure(cvy_world *world, cvy_status status, const char *name);
+
 #endif

@@ -105,6 +105,8 @@ struct cvy_backend {
     void (*close)(struct cvy_device *device);
     /* Binds the calling thread to the device for good: pins it, sets its OpenMP team. */
     cvy_status (*enter)(struct cvy_device *device);
+    /* What its kernels' bits depend on beside the plan: libraries, instruction set. NULL: nothing. Local. */
+    void (*kind)(struct cvy_text *out);
     /* One line about it: cores, features. */
     void (*describe)(const struct cvy_device *device, struct cvy_text *out);
     /* Further lines, "name: value" each. NULL: there are none. */

@@ -86,3 +86,11 @@ fails 2 "--opt adamw: the checkpoint" $train --epochs 7 --resume whole --opt ada
 fails 3 "nowhere: no checkpoint is there" $train --epochs 7 --resume nowhere
 echo '{"epoch": -1}' >whole/last/state.json
 fails 3 "state.json" $train --epochs 7 --resume whole
+
+# a run of pipelines goes on under another strategy: mesh and schedule stay with the old one
+rm -rf pipes
+ok train --data digits --model lenet5 --batch-size 256 --epochs 1 --strategy hybrid --mesh data=2,pipe=2 --schedule gpipe \
+    --devices cpu:0-3 --shards 4 --threads-per-device 1 --output-dir pipes
+ok train --resume pipes --epochs 2 --strategy ddp --devices cpu:0-1
+ok train --resume pipes --epochs 3 --strategy pipeline --devices cpu:0-1
+fails 2 "no run.json" train --resume pipes/nowhere

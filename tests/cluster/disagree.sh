@@ -35,9 +35,23 @@ for library in $libraries; do
     lines $(train | sed 's/^resnet20$/lenet5/') >args.2
     differing $library "lenet5"
     lines $(train | sed 's/^64$/128/') >args.2
-    differing $library "batch size"
+    differing $library "batch-size 128"
     lines $(train) --seed 5 >args.2
     differing $library "seed 5"
+    lines $(train) --lr 0.2 >args.2
+    differing $library "lr 0.2"
+    lines $(train) --lr-scheduler cosine >args.2
+    differing $library "lr-scheduler cosine"
+    lines $(train) --mean 0.4 --std 0.5 >args.2
+    differing $library "mean 0.4"
+    lines $(train) --output-dir there >args.2
+    differing $library "output-dir given"
+
+    # all of them wrong: each says so and ends with its own code, whoever is first
+    train --mesh data=3,pipe=1 >args
+    settle $library
+    [ "$library" = mpich ] || ended_with 2 0 1 2 3
+    says "mesh" 0 1 2 3
 
     train | sed 's/^--data$/--data-path/; s/^digits$/folder/; s/^64$/4/' >args
     lines --input 3x16x16 >>args
@@ -45,6 +59,15 @@ for library in $libraries; do
     rm fewer/train/b/8.png
     sed 's/^folder$/fewer/' args >args.2
     differing $library "15 images"
+    cp -r folder other
+    mv other/train/b/8.png other/train/b/0.png
+    sed 's/^folder$/other/' args >args.2
+    differing $library "labels and file names"
+    mv other/train/b other/train/c
+    mv other/val/b other/val/c
+    sed 's/^folder$/other/' args >args.2
+    differing $library "class 1 of them: c"
+    rm -r other
 
     sed 's/^folder$/missing/' args >args.2
     settle $library

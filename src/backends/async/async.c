@@ -83,6 +83,8 @@ static cvy_status enter(struct cvy_device *device) {
     return inner->backend->enter(inner);
 }
 
+static void kind(struct cvy_text *out) { cvy_backend_find(INNER)->kind(out); }
+
 static void describe(const struct cvy_device *device, struct cvy_text *out) {
     const struct cvy_device *inner = ((const struct async_device *)device)->inner;
     cvy_text_printf(out, "%s: %d streams over ", device->name, CVY_N_STREAMS);
@@ -256,6 +258,7 @@ const struct cvy_backend cvy_backend_async = {
     .open = open_device,
     .close = close_device,
     .enter = enter,
+    .kind = kind,
     .describe = describe,
     .alloc = alloc,
     .release = release,

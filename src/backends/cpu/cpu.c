@@ -91,10 +91,15 @@ static cvy_status enter(struct cvy_device *device) {
     return CVY_OK;
 }
 
+static void kind(struct cvy_text *out) {
+    const dnnl_version_t *version = dnnl_version();
+    cvy_text_printf(out, "oneDNN %d.%d.%d, ", version->major, version->minor, version->patch);
+    cpu_isa_print((int)dnnl_get_effective_cpu_isa(), out);
+}
+
 static void describe(const struct cvy_device *device, struct cvy_text *out) {
     const struct cpu_device *cpu = (const struct cpu_device *)device;
     const struct cpu_cores *cores = &cpu->cores;
-    const dnnl_version_t *version = dnnl_version();
     cvy_text_printf(out, "%s: %d thread%s on ", device->name, device->spec.n_threads,
                     device->spec.n_threads == 1 ? "" : "s");
     if (cpu_cores_has_quota(cores)) {
@@ -104,8 +109,8 @@ static void describe(const struct cvy_device *device, struct cvy_text *out) {
         for (int i = 1; i < cpu->n_cores; i++)
             cvy_text_printf(out, ",%u", cores->pu[cpu->first_core + i]);
     }
-    cvy_text_printf(out, ", oneDNN %d.%d.%d, ", version->major, version->minor, version->patch);
-    cpu_isa_print((int)dnnl_get_effective_cpu_isa(), out);
+    cvy_text_printf(out, ", ");
+    kind(out);
 }
 
 static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out, double *touch_s) {
@@ -200,6 +205,7 @@ const struct cvy_backend cvy_backend_cpu = {
     .open = open_device,
     .close = close_device,
     .enter = enter,
+    .kind = kind,
     .describe = describe,
     .alloc = alloc,
     .release = release,
