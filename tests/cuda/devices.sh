@@ -25,4 +25,5 @@ FAKECUDA_DEVICES=2 fails 2 "there is no cuda:2" train $quick --devices cuda:2
 missing FAKECUDA_DRIVER=0 "no NVIDIA driver is loaded"
 missing FAKECUDA_DRIVER=12040 "the NVIDIA driver is too old: it knows CUDA 12.4"
 missing FAKECUDA_CUDNN=8907 "cuDNN 8.9 does not fit: install cuDNN 9"
+missing FAKECUDA_DEVICES=0 "there is no NVIDIA GPU"
 missing FAKECUDA_DEVICES=none "GPUs cannot be used: FAKECUDA_DEVICES='none'" # any other error of CUDA: its text

@@ -155,9 +155,9 @@ bool fake_call_fails(const char *name) { return fake_leave(fake_enter(name)) != 
 
 cudaError_t cudaGetDeviceCount(int *n) {
     int64_t value = DEFAULT_GPUS;
-    cudaError_t code = read_number("FAKECUDA_DEVICES", 1, FAKE_MAX_GPUS, &value);
+    cudaError_t code = read_number("FAKECUDA_DEVICES", 0, FAKE_MAX_GPUS, &value);
     *n = (int)value;
-    return code;
+    return code == cudaSuccess && value == 0 ? fake_complain(cudaErrorNoDevice, "there is no GPU") : code;
 }
 
 static cudaError_t check_device(int device) {
