@@ -1,4 +1,4 @@
-/* cuBLASLt's product of two matrices of float32, column by column. Its one algorithm wants a little workspace, which it
+/* cuBLASLt's product of two matrices of float32 or bfloat16, column by column. Its one algorithm wants a little workspace, which it
    overwrites. */
 #include "fakecuda.h"
 
@@ -7,11 +7,12 @@
 
 struct matrix {
     int64_t rows, columns, step;
+    bool is_bf16;
 };
 
 struct multiply {
     bool is_a_turned, is_b_turned, has_bias;
-    const float *bias;
+    const void *bias; /* of the type of D */
 };
 
 struct preference {
@@ -35,13 +36,13 @@ static cublasStatus_t make(size_t n_bytes, void *out) {
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t step) {
-    if (type != CUDA_R_32F)
+    if (type != CUDA_R_32F && type != CUDA_R_16BF)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (step < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t code = make(sizeof(struct matrix), out);
     if (code == CUBLAS_STATUS_SUCCESS)
-        *matrix_of(*out) = (struct matrix){(int64_t)rows, (int64_t)columns, step};
+        *matrix_of(*out) = (struct matrix){(int64_t)rows, (int64_t)columns, step, type == CUDA_R_16BF};
     return code;
 }
 
@@ -77,7 +78,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         m->has_bias = *(const cublasLtEpilogue_t *)value == CUBLASLT_EPILOGUE_BIAS;
         return m->has_bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-        m->bias = *(const float *const *)value;
+        m->bias = *(const void *const *)value;
         return n_bytes == sizeof m->bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -113,12 +114,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-/* Do the sizes of D = A B fit? The number of terms of each sum, or -1. */
+/* Do sizes and types of D = A B fit? The number of terms of each sum, or -1. */
 static int64_t terms(const struct multiply *m, const struct matrix *a, const struct matrix *b,
                      const struct matrix *d) {
     int64_t rows = m->is_a_turned ? a->columns : a->rows, n = m->is_a_turned ? a->rows : a->columns;
     int64_t columns = m->is_b_turned ? b->rows : b->columns, n_b = m->is_b_turned ? b->columns : b->rows;
-    return n == n_b && rows == d->rows && columns == d->columns ? n : -1;
+    bool fits = n == n_b && rows == d->rows && columns == d->columns && a->is_bf16 == b->is_bf16;
+    return fits && (a->is_bf16 || !d->is_bf16) ? n : -1;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t multiply,
@@ -143,10 +145,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 struct job {
     struct multiply multiply;
     struct matrix a, b, d;
-    const float *a_at, *b_at;
-    float *d_at;
+    const void *a_at, *b_at;
+    void *d_at;
     unsigned char *workspace;
 };
+
+static double load(const void *values, bool is_bf16, int64_t i) {
+    return (double)(is_bf16 ? cuda_of_bf16(((const uint16_t *)values)[i]) : ((const float *)values)[i]);
+}
+
+static void store(void *values, bool is_bf16, int64_t i, double value) {
+    if (is_bf16)
+        ((uint16_t *)values)[i] = cuda_to_bf16((float)value);
+    else
+        ((float *)values)[i] = (float)value;
+}
 
 static void run(void *payload) {
     const struct job *j = payload;
@@ -158,17 +171,18 @@ static void run(void *payload) {
         j->workspace[k] = 0xFF;
     for (int64_t column = 0; column < j->d.columns; column++) {
         for (int64_t row = 0; row < j->d.rows; row++) {
-            const float *a = j->a_at + row * a_row, *b = j->b_at + column * b_column;
-            double sum = j->multiply.has_bias ? (double)j->multiply.bias[row] : 0;
+            double sum = j->multiply.has_bias ? load(j->multiply.bias, j->d.is_bf16, row) : 0;
             for (int64_t k = 0; k < n; k++)
-                sum += (double)a[k * a_term] * (double)b[k * b_term];
-            j->d_at[column * j->d.step + row] = (float)sum;
+                sum += load(j->a_at, j->a.is_bf16, row * a_row + k * a_term) *
+                       load(j->b_at, j->b.is_bf16, column * b_column + k * b_term);
+            store(j->d_at, j->d.is_bf16, column * j->d.step + row, sum);
         }
     }
 }
 
 static struct cuda_range range_of(const void *at, const struct matrix *m, bool is_write) {
-    return (struct cuda_range){at, (size_t)(m->step * (m->columns - 1) + m->rows) * sizeof(float), is_write};
+    size_t n = (size_t)(m->step * (m->columns - 1) + m->rows);
+    return (struct cuda_range){at, n * (m->is_bf16 ? sizeof(uint16_t) : sizeof(float)), is_write};
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t multiply, const void *alpha,
@@ -190,7 +204,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t mult
         range_of(b_at, &j.b, false),
         range_of(d_at, &j.d, true),
         {workspace, WORKSPACE, true},
-        {j.multiply.bias, (size_t)j.d.rows * sizeof(float), false},
+        {j.multiply.bias, (size_t)j.d.rows * (j.d.is_bf16 ? sizeof(uint16_t) : sizeof(float)), false},
     };
     cudaError_t code =
         fake_enqueue(stream, "product", ranges, j.multiply.has_bias ? 5 : 4, run, &j, sizeof j);

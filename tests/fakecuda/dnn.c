@@ -59,9 +59,26 @@ DESCRIPTOR(TensorDescriptor, cudnnTensorDescriptor_t)
 DESCRIPTOR(FilterDescriptor, cudnnFilterDescriptor_t)
 DESCRIPTOR(ConvolutionDescriptor, cudnnConvolutionDescriptor_t)
 
+float *fake_widen(const void *values, cudnnDataType_t type, int64_t n) {
+    float *wide = malloc((size_t)(n + !n) * sizeof *wide);
+    for (int64_t i = 0; i < n && wide; i++)
+        wide[i] = type == CUDNN_DATA_BFLOAT16 ? cuda_of_bf16(((const uint16_t *)values)[i])
+                                              : ((const float *)values)[i];
+    return wide;
+}
+
+void fake_narrow(void *to, cudnnDataType_t type, const float *values, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (type == CUDNN_DATA_BFLOAT16)
+            ((uint16_t *)to)[i] = cuda_to_bf16(values[i]);
+        else
+            ((float *)to)[i] = values[i];
+    }
+}
+
 static cudnnStatus_t set_dims(int64_t out[4], cudnnTensorFormat_t format, cudnnDataType_t type,
                               const int dim[4]) {
-    if (format != CUDNN_TENSOR_NHWC || type != CUDNN_DATA_FLOAT)
+    if (format != CUDNN_TENSOR_NHWC || (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16))
         return CUDNN_STATUS_NOT_SUPPORTED;
     for (int k = 0; k < 4; k++) {
         if (dim[k] < 1)
@@ -73,11 +90,13 @@ static cudnnStatus_t set_dims(int64_t out[4], cudnnTensorFormat_t format, cudnnD
 
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
                                          cudnnDataType_t type, int n, int c, int h, int w) {
+    t->type = type;
     return set_dims(t->dim, format, type, (const int[]){n, c, h, w});
 }
 
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t f, cudnnDataType_t type,
                                          cudnnTensorFormat_t format, int k, int c, int h, int w) {
+    f->type = type;
     return set_dims(f->dim, format, type, (const int[]){k, c, h, w});
 }
 
@@ -101,6 +120,6 @@ cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t c, int 
 /* Products are exact to float32 here, whatever is allowed. */
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t c, cudnnMathType_t type) {
     (void)c;
-    return type == CUDNN_DEFAULT_MATH || type == CUDNN_FMA_MATH ? CUDNN_STATUS_SUCCESS
-                                                                : CUDNN_STATUS_NOT_SUPPORTED;
+    bool is_known = type == CUDNN_DEFAULT_MATH || type == CUDNN_FMA_MATH || type == CUDNN_TENSOR_OP_MATH;
+    return is_known ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }

@@ -8,8 +8,10 @@
 
 struct job {
     struct cudnnConvolutionStruct conv;
+    cudnnDataType_t type;
     int64_t x_dim[4], w_dim[4], y_dim[4];
-    float *x, *w, *y, *turned; /* turned: weights as [group][tap][in][out] */
+    float *x, *w, *y; /* or as bfloat16, while the job waits */
+    float *turned;    /* turned: weights as [group][tap][in][out] */
     void (*row)(const struct job *job, const float *x, int64_t group, int64_t tap, const float *y);
 };
 
@@ -75,12 +77,17 @@ static void turn_weights(const struct job *j) {
     }
 }
 
-static void run(void *payload) {
-    const struct job *j = payload;
-    bool is_forward = j->row == forward_row, is_data = j->row == data_row;
-    float *result = is_forward ? j->y : is_data ? j->x : j->w;
-    memset(result, 0, fake_tensor_bytes(is_forward ? j->y_dim : is_data ? j->x_dim : j->w_dim));
-    if (is_forward)
+static float *result_of(const struct job *j) {
+    return j->row == forward_row ? j->y : j->row == data_row ? j->x : j->w;
+}
+
+static int64_t result_count(const struct job *j) {
+    return fake_count(j->row == forward_row ? j->y_dim : j->row == data_row ? j->x_dim : j->w_dim);
+}
+
+static void compute(const struct job *j) {
+    memset(result_of(j), 0, (size_t)result_count(j) * sizeof(float));
+    if (j->row == forward_row)
         turn_weights(j);
     for (int64_t n = 0; n < j->y_dim[0]; n++) {
         for (int64_t p = 0; p < j->y_dim[2]; p++) {
@@ -90,6 +97,23 @@ static void run(void *payload) {
     }
 }
 
+static void run(void *payload) {
+    const struct job *j = payload;
+    struct job wide = *j;
+    if (j->type == CUDNN_DATA_FLOAT) {
+        compute(j);
+        return;
+    }
+    wide.x = fake_widen(j->x, j->type, fake_count(j->x_dim));
+    wide.w = fake_widen(j->w, j->type, fake_count(j->w_dim));
+    wide.y = fake_widen(j->y, j->type, fake_count(j->y_dim));
+    compute(&wide);
+    fake_narrow(result_of(j), j->type, result_of(&wide), result_count(j));
+    free(wide.x);
+    free(wide.w);
+    free(wide.y);
+}
+
 /* ---- what fits together ---------------------------------------------------------------------------------- */
 
 static bool has_algorithms(void) {
@@ -97,10 +121,13 @@ static bool has_algorithms(void) {
     return !text || strcmp(text, "0") != 0;
 }
 
-static cudnnStatus_t check(const struct cudnnConvolutionStruct *c, const int64_t x[4], const int64_t w[4],
-                           const int64_t y[4]) {
+static cudnnStatus_t check(cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t x_desc,
+                           cudnnFilterDescriptor_t w_desc, cudnnTensorDescriptor_t y_desc) {
+    const int64_t *x = x_desc->dim, *w = w_desc->dim, *y = y_desc->dim;
     if (!has_algorithms())
         return CUDNN_STATUS_NOT_SUPPORTED;
+    if (x_desc->type != w_desc->type || x_desc->type != y_desc->type)
+        return CUDNN_STATUS_BAD_PARAM;
     if (x[0] != y[0] || x[1] != w[1] * c->groups || y[1] != w[0] || w[0] % c->groups != 0)
         return CUDNN_STATUS_BAD_PARAM;
     for (int axis = 0; axis < 2; axis++) {
@@ -113,18 +140,18 @@ static cudnnStatus_t check(const struct cudnnConvolutionStruct *c, const int64_t
 
 static cudnnStatus_t start(struct job *j, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
                            cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t y) {
-    *j = (struct job){.conv = *c};
+    *j = (struct job){.conv = *c, .type = x->type};
     memcpy(j->x_dim, x->dim, sizeof j->x_dim);
     memcpy(j->w_dim, w->dim, sizeof j->w_dim);
     memcpy(j->y_dim, y->dim, sizeof j->y_dim);
-    return check(c, x->dim, w->dim, y->dim);
+    return check(c, x, w, y);
 }
 
 /* Reads the other two operands, writes the result (0: x, 1: w, 2: y) and the workspace. */
 static cudnnStatus_t enqueue(cudnnHandle_t handle, const struct job *j, int result, size_t workspace) {
-    const struct cuda_range ranges[] = {{j->x, fake_tensor_bytes(j->x_dim), result == 0},
-                                        {j->w, fake_tensor_bytes(j->w_dim), result == 1},
-                                        {j->y, fake_tensor_bytes(j->y_dim), result == 2},
+    const struct cuda_range ranges[] = {{j->x, fake_tensor_bytes(j->x_dim, j->type), result == 0},
+                                        {j->w, fake_tensor_bytes(j->w_dim, j->type), result == 1},
+                                        {j->y, fake_tensor_bytes(j->y_dim, j->type), result == 2},
                                         {j->turned, workspace, true}};
     return fake_dnn_enqueue(handle, "convolution", ranges, workspace ? 4 : 3, run, j, sizeof *j);
 }
@@ -139,8 +166,8 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, cudn
     (void)handle;
     if (algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
         return CUDNN_STATUS_NOT_SUPPORTED;
-    *n_bytes = fake_tensor_bytes(w->dim);
-    return check(c, x->dim, w->dim, y->dim);
+    *n_bytes = fake_tensor_bytes(w->dim, CUDNN_DATA_FLOAT);
+    return check(c, x, w, y);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, cudnnTensorDescriptor_t x_desc,
@@ -175,8 +202,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle,
                                                            size_t *n_bytes) {
     (void)handle;
     *n_bytes = 0;
-    return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 ? check(c, dx->dim, w->dim, dy->dim)
-                                                          : CUDNN_STATUS_NOT_SUPPORTED;
+    return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 ? check(c, dx, w, dy) : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alpha,
@@ -204,7 +230,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handl
                                                              size_t *n_bytes) {
     (void)handle;
     *n_bytes = 0;
-    return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 ? check(c, x->dim, dw->dim, dy->dim)
+    return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 ? check(c, x, dw, dy)
                                                             : CUDNN_STATUS_NOT_SUPPORTED;
 }
 

@@ -2,37 +2,48 @@
 #include "fakednn.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct job {
+    cudnnDataType_t type;
     int64_t rows, n;
-    const float *y, *from; /* from: x, or dy */
-    float *to;
+    const void *y, *from; /* from: x, or dy; y: of a gradient */
+    void *to;
 };
 
-static void run_forward(void *payload) {
-    const struct job *j = payload;
-    for (int64_t r = 0; r < j->rows; r++) {
-        const float *x = j->from + r * j->n;
-        double largest = x[0], sum = 0;
-        for (int64_t k = 1; k < j->n; k++)
-            largest = x[k] > largest ? x[k] : largest;
-        for (int64_t k = 0; k < j->n; k++)
-            sum += exp(x[k] - largest);
-        for (int64_t k = 0; k < j->n; k++) /* in place too */
-            j->to[r * j->n + k] = (float)(exp(x[k] - largest) / sum);
-    }
+static void forward_row(const struct job *j, float *to, const float *x) {
+    double largest = x[0], sum = 0;
+    for (int64_t k = 1; k < j->n; k++)
+        largest = x[k] > largest ? x[k] : largest;
+    for (int64_t k = 0; k < j->n; k++)
+        sum += exp(x[k] - largest);
+    for (int64_t k = 0; k < j->n; k++)
+        to[k] = (float)(exp(x[k] - largest) / sum);
 }
 
-static void run_backward(void *payload) {
+static void backward_row(const struct job *j, float *to, const float *dy, const float *y) {
+    double sum = 0;
+    for (int64_t k = 0; k < j->n; k++)
+        sum += (double)dy[k] * y[k];
+    for (int64_t k = 0; k < j->n; k++)
+        to[k] = (float)(y[k] * (dy[k] - sum));
+}
+
+static void run(void *payload) {
     const struct job *j = payload;
-    for (int64_t r = 0; r < j->rows; r++) {
-        const float *dy = j->from + r * j->n, *y = j->y + r * j->n;
-        double sum = 0;
-        for (int64_t k = 0; k < j->n; k++)
-            sum += (double)dy[k] * y[k];
-        for (int64_t k = 0; k < j->n; k++)
-            j->to[r * j->n + k] = (float)(y[k] * (dy[k] - sum));
+    int64_t count = j->rows * j->n;
+    float *from = fake_widen(j->from, j->type, count), *to = fake_widen(j->from, j->type, count);
+    float *y = j->y ? fake_widen(j->y, j->type, count) : NULL;
+    for (int64_t at = 0; at < count; at += j->n) {
+        if (y)
+            backward_row(j, to + at, from + at, y + at);
+        else
+            forward_row(j, to + at, from + at);
     }
+    fake_narrow(j->to, j->type, to, count);
+    free(from);
+    free(to);
+    free(y);
 }
 
 static bool is_known(cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode,
@@ -42,7 +53,7 @@ static bool is_known(cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode,
 }
 
 static bool is_same(cudnnTensorDescriptor_t a, cudnnTensorDescriptor_t b) {
-    return a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1];
+    return a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1] && a->type == b->type;
 }
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
@@ -52,10 +63,10 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (!is_same(x_desc, y_desc))
         return CUDNN_STATUS_BAD_PARAM;
-    const struct job j = {x_desc->dim[0], x_desc->dim[1], NULL, x, y};
-    size_t n_bytes = fake_tensor_bytes(x_desc->dim);
+    const struct job j = {x_desc->type, x_desc->dim[0], x_desc->dim[1], NULL, x, y};
+    size_t n_bytes = fake_tensor_bytes(x_desc->dim, x_desc->type);
     const struct cuda_range ranges[] = {{x, n_bytes, false}, {y, n_bytes, true}};
-    return fake_dnn_enqueue(handle, "softmax", ranges, 2, run_forward, &j, sizeof j);
+    return fake_dnn_enqueue(handle, "softmax", ranges, 2, run, &j, sizeof j);
 }
 
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
@@ -66,8 +77,8 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (!is_same(y_desc, dy_desc) || !is_same(y_desc, dx_desc))
         return CUDNN_STATUS_BAD_PARAM;
-    const struct job j = {y_desc->dim[0], y_desc->dim[1], y, dy, dx};
-    size_t n_bytes = fake_tensor_bytes(y_desc->dim);
+    const struct job j = {y_desc->type, y_desc->dim[0], y_desc->dim[1], y, dy, dx};
+    size_t n_bytes = fake_tensor_bytes(y_desc->dim, y_desc->type);
     const struct cuda_range ranges[] = {{y, n_bytes, false}, {dy, n_bytes, false}, {dx, n_bytes, true}};
-    return fake_dnn_enqueue(handle, "softmax", ranges, 3, run_backward, &j, sizeof j);
+    return fake_dnn_enqueue(handle, "softmax", ranges, 3, run, &j, sizeof j);
 }

@@ -1,4 +1,4 @@
-/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC and float32 alone. */
+/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC, float32 and bfloat16 alone. */
 #ifndef FAKEDNN_H
 #define FAKEDNN_H
 
@@ -12,19 +12,26 @@ struct cudnnContext {
 
 struct cudnnTensorStruct {
     int64_t dim[4]; /* N,C,H,W */
+    cudnnDataType_t type;
 };
 
 struct cudnnFilterStruct {
     int64_t dim[4]; /* O,I,H,W */
+    cudnnDataType_t type;
 };
 
 struct cudnnConvolutionStruct {
     int64_t padding[2], stride[2], dilation[2], groups;
 };
 
-static inline size_t fake_tensor_bytes(const int64_t dim[4]) {
-    return (size_t)(dim[0] * dim[1] * dim[2] * dim[3]) * sizeof(float);
+static inline int64_t fake_count(const int64_t dim[4]) { return dim[0] * dim[1] * dim[2] * dim[3]; }
+static inline size_t fake_tensor_bytes(const int64_t dim[4], cudnnDataType_t type) {
+    return (size_t)fake_count(dim) * (type == CUDNN_DATA_BFLOAT16 ? sizeof(uint16_t) : sizeof(float));
 }
+
+/* A tensor's values as float32, in memory of the host, and back. The caller frees it; NULL: no memory. */
+float *fake_widen(const void *values, cudnnDataType_t type, int64_t n);
+void fake_narrow(void *to, cudnnDataType_t type, const float *values, int64_t n);
 
 /* Outputs are alpha * result + beta * what was there: known for 1 and 0. */
 static inline bool fake_is_plain(const void *alpha, const void *beta) {

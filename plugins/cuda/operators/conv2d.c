@@ -26,7 +26,9 @@ struct conv {
     cudnnConvolutionDescriptor_t conv;
     int algorithm;
     size_t workspace;
-    int64_t channels, n_y; /* of a forward call with a bias; else channels is 0 */
+    struct cuda_bias bias; /* of a forward call */
+    /* cuDNN gives dw in the type of its factors: elements that are made so in scratch memory, and then cast; else 0 */
+    int64_t n_narrow;
 };
 
 /* ---- the three calls ------------------------------------------------------------------------------------- */
@@ -82,28 +84,22 @@ static const struct pass weights_pass = {&cuda_kernel_conv2d_backward_weights,
 
 /* ---- slots ----------------------------------------------------------------------------------------------- */
 
-/* y += bias of its channel, in place. */
-static cvy_status add_bias(const struct conv *k, void *y, const void *bias) {
-    struct cuda_args args = {.in = {y, bias}, .out = {y}, .dim = {k->channels}};
-    size_t n_bytes = (size_t)k->n_y * sizeof(float);
-    const struct cuda_range ranges[] = {
-        {y, n_bytes, false}, {bias, (size_t)k->channels * sizeof(float), false}, {y, n_bytes, true}};
-    return cuda_launch(k->device, &(struct cuda_launch){.function = CUDA_add_channel,
-                                                        .name = "conv2d",
-                                                        .args = &args,
-                                                        .n = k->n_y,
-                                                        .n_ranges = 3,
-                                                        .ranges = ranges});
+/* The bytes in front of the workspace for a result in another type. */
+static size_t narrow_bytes(const struct conv *k) {
+    return cvy_align_up((size_t)k->n_narrow * cvy_dtype_size(CVY_BF16), CUDA_WORKSPACE_ALIGN);
 }
 
 static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
     const struct conv *k = (const struct conv *)kernel;
-    void *workspace = k->workspace ? cuda_workspace(scratch) : NULL;
+    char *narrow = cuda_workspace(scratch);
+    void *const *result = k->n_narrow ? (void *const[]){narrow} : out;
     TRY_DNN(k->device, cudnnSetStream(k->device->cudnn, cuda_stream(k->device)));
-    cudnnStatus_t code = k->pass->call(k, in, out, workspace);
+    cudnnStatus_t code = k->pass->call(k, in, result, k->workspace ? narrow + narrow_bytes(k) : NULL);
     if (code != CUDNN_STATUS_SUCCESS)
         return cuda_failed_dnn(k->device->base.name, code, k->pass->impl->op);
-    return k->channels ? add_bias(k, out[0], in[2]) : CVY_OK;
+    if (k->n_narrow)
+        return cuda_cast(k->device, k->n_narrow, CVY_BF16, narrow, CVY_F32, out[0]);
+    return k->bias.channels ? cuda_add_bias(k->device, &k->bias, out[0], in[2]) : CVY_OK;
 }
 
 static void release(struct cvy_kernel *kernel) {
@@ -127,6 +123,13 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     return CVY_OK;
 }
 
+/* Tensor cores round nothing of a bfloat16; of a float32 they would. */
+static cudnnMathType_t math_type(const struct cuda_device *me, cvy_dtype type) {
+    if (type == CVY_BF16)
+        return CUDNN_TENSOR_OP_MATH;
+    return me->base.spec.allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
 static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, const struct cvy_operand_spec *x,
                            const struct cvy_operand_spec *w, const struct cvy_operand_spec *y) {
     struct cuda_device *me = k->device;
@@ -134,15 +137,14 @@ static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, con
     CVY_TRY(cuda_tensor_new(me, &x->desc, cuda_nhwc, &k->x));
     CVY_TRY(cuda_tensor_new(me, &y->desc, cuda_nhwc, &k->y));
     TRY_DNN(me, cudnnCreateFilterDescriptor(&k->w));
-    TRY_DNN(me, cudnnSetFilter4dDescriptor(k->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, (int)dim[0],
+    TRY_DNN(me, cudnnSetFilter4dDescriptor(k->w, cuda_dnn_type(x->desc.dtype), CUDNN_TENSOR_NHWC, (int)dim[0],
                                            (int)dim[1], (int)dim[2], (int)dim[3]));
     TRY_DNN(me, cudnnCreateConvolutionDescriptor(&k->conv));
     TRY_DNN(me, cudnnSetConvolution2dDescriptor(
                     k->conv, (int)a->padding[0], (int)a->padding[1], (int)a->stride[0], (int)a->stride[1],
                     (int)a->dilation[0], (int)a->dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     TRY_DNN(me, cudnnSetConvolutionGroupCount(k->conv, (int)a->groups));
-    TRY_DNN(me, cudnnSetConvolutionMathType(k->conv,
-                                            me->base.spec.allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH));
+    TRY_DNN(me, cudnnSetConvolutionMathType(k->conv, math_type(me, x->desc.dtype)));
     return CVY_OK;
 }
 
@@ -177,11 +179,11 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
         release(&k->base);
         return cuda_conv_own(device, call, x, y, out, scratch_bytes);
     }
-    if (is_forward && call->n_in > 2 && !call->in[2].is_absent) {
-        k->channels = y->desc.shape.dim[1];
-        k->n_y = cvy_shape_count(&y->desc.shape);
-    }
-    *scratch_bytes = cuda_workspace_scratch(k->workspace);
+    if (is_forward)
+        k->bias = cuda_bias_of(call, y->desc.shape.dim[1]);
+    if (w->desc.dtype != x->desc.dtype)
+        k->n_narrow = cvy_shape_count(&w->desc.shape);
+    *scratch_bytes = cuda_workspace_scratch(narrow_bytes(k) + k->workspace);
     *out = &k->base;
 out:
     if (status != CVY_OK)
@@ -196,7 +198,7 @@ out:
     }                                                                                        \
     const struct cvy_kernel_impl cuda_kernel_##name = {                                      \
         .op = #name,                                                                         \
-        .supports = cuda_supports_f32,                                                       \
+        .supports = cuda_supports_products,                                                  \
         .choose = choose,                                                                    \
         .prepare = prepare_##name,                                                           \
         .run = run,                                                                          \

@@ -25,20 +25,22 @@ struct linear {
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
-    bool has_bias;
+    bool adds_bias;        /* cuBLASLt adds it, of the type of y */
+    struct cuda_bias bias; /* else a launch of our own */
 };
 
 static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
     const struct linear *k = (const struct linear *)kernel;
     const float one = 1, zero = 0;
-    if (k->has_bias)
+    if (k->adds_bias)
         TRY_BLAS(k->device, cublasLtMatmulDescSetAttribute(k->multiply, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                                                            &in[2], sizeof in[2]));
     cublasStatus_t code = cublasLtMatmul(
         k->device->cublas, k->multiply, &one, in[1], k->a, in[0], k->b, &zero, out[0], k->d, out[0], k->d,
         &k->algorithm, k->workspace ? cuda_workspace(scratch) : NULL, k->workspace, cuda_stream(k->device));
-    return code == CUBLAS_STATUS_SUCCESS ? CVY_OK
-                                         : cuda_failed_blas(k->device->base.name, code, k->pass->impl->op);
+    if (code != CUBLAS_STATUS_SUCCESS)
+        return cuda_failed_blas(k->device->base.name, code, k->pass->impl->op);
+    return k->bias.channels ? cuda_add_bias(k->device, &k->bias, out[0], in[2]) : CVY_OK;
 }
 
 static void release(struct cvy_kernel *kernel) {
@@ -63,8 +65,8 @@ static cvy_status describe_matrix(struct cuda_device *me, const struct cvy_opera
                                   cublasLtMatrixLayout_t *out) {
     const struct cvy_shape *shape = &spec->desc.shape;
     int64_t last = shape->dim[shape->n - 1];
-    TRY_BLAS(me, cublasLtMatrixLayoutCreate(out, CUDA_R_32F, (uint64_t)last,
-                                            (uint64_t)(cvy_shape_count(shape) / last), last));
+    TRY_BLAS(me, cublasLtMatrixLayoutCreate(out, spec->desc.dtype == CVY_BF16 ? CUDA_R_16BF : CUDA_R_32F,
+                                            (uint64_t)last, (uint64_t)(cvy_shape_count(shape) / last), last));
     return CVY_OK;
 }
 
@@ -81,7 +83,7 @@ static cvy_status describe(struct linear *k, const struct cvy_call *call) {
     if (k->pass->is_b_turned)
         TRY_BLAS(me, cublasLtMatmulDescSetAttribute(k->multiply, CUBLASLT_MATMUL_DESC_TRANSB, &turned,
                                                     sizeof turned));
-    if (k->has_bias)
+    if (k->adds_bias)
         TRY_BLAS(me, cublasLtMatmulDescSetAttribute(k->multiply, CUBLASLT_MATMUL_DESC_EPILOGUE, &with_bias,
                                                     sizeof with_bias));
     CVY_TRY(describe_matrix(me, &call->in[1], &k->a));
@@ -130,7 +132,11 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
     k->base.impl = pass->impl;
     k->device = cuda_device(device);
     k->pass = pass;
-    k->has_bias = pass == &forward_pass && call->n_in > 2 && !call->in[2].is_absent;
+    if (pass == &forward_pass)
+        k->bias = cuda_bias_of(call, call->in[1].desc.shape.dim[0]);
+    k->adds_bias = k->bias.channels && k->bias.type == k->bias.y_type;
+    if (k->adds_bias)
+        k->bias.channels = 0;
     CVY_TRY_OUT(describe(k, call));
     CVY_TRY_OUT(choose_algorithm(k));
     *scratch_bytes = cuda_workspace_scratch(k->workspace);
@@ -148,7 +154,7 @@ out:
     }                                                                                        \
     const struct cvy_kernel_impl cuda_kernel_##name = {                                      \
         .op = #name,                                                                         \
-        .supports = cuda_supports_f32,                                                       \
+        .supports = cuda_supports_products,                                                  \
         .prepare = prepare_##name,                                                           \
         .run = run,                                                                          \
         .release = release,                                                                  \
