@@ -2,13 +2,11 @@
 #ifndef CONVOY_CUDA_FUNCTIONS_H
 #define CONVOY_CUDA_FUNCTIONS_H
 
+#include "half.h"
+
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 enum { CUDA_ARGS_IN = 8, CUDA_ARGS_OUT = 4, CUDA_ARGS_DIMS = 20, CUDA_ARGS_NUMBERS = 8, CUDA_FOLD_SUMS = 2 };
-
-enum cuda_type { CUDA_F32, CUDA_BF16 }; /* of floating-point operands */
 
 struct cuda_args { /* passed by value: as plain as can be */
     const void *in[CUDA_ARGS_IN];
@@ -32,12 +30,6 @@ struct cuda_segments {
     struct cuda_segment at[CUDA_SEGMENTS];
 };
 
-#ifdef __CUDACC__
-#define CUDA_BODY static __device__ inline
-#else
-#define CUDA_BODY static inline
-#endif
-
 /* The arguments for one segment. */
 CUDA_BODY struct cuda_args cuda_args_of(const struct cuda_args *all, const struct cuda_segment *segment) {
     struct cuda_args a = *all;
@@ -48,33 +40,17 @@ CUDA_BODY struct cuda_args cuda_args_of(const struct cuda_args *all, const struc
     return a;
 }
 
-CUDA_BODY float cuda_of_bf16(uint16_t bits) {
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-/* To the nearest, ties to even; NaN stays NaN. */
-CUDA_BODY uint16_t cuda_to_bf16(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7FFFFFFF) > 0x7F800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
 /* Element i of input k, whatever its type; of output k. */
 CUDA_BODY float cuda_load(const struct cuda_args *a, int k, int64_t i) {
-    return a->in_type[k] == CUDA_BF16 ? cuda_of_bf16(((const uint16_t *)a->in[k])[i])
-                                      : ((const float *)a->in[k])[i];
+    return a->in_type[k] == CUDA_F32 ? ((const float *)a->in[k])[i]
+                                     : cuda_widen(a->in_type[k], ((const uint16_t *)a->in[k])[i]);
 }
 
 CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float value) {
-    if (a->out_type[k] == CUDA_BF16)
-        ((uint16_t *)a->out[k])[i] = cuda_to_bf16(value);
-    else
+    if (a->out_type[k] == CUDA_F32)
         ((float *)a->out[k])[i] = value;
+    else
+        ((uint16_t *)a->out[k])[i] = cuda_narrow(a->out_type[k], value);
 }
 
 /* ---- four elements at once -------------------------------------------------------------------------------------------- */
@@ -85,7 +61,7 @@ enum { CUDA_QUAD = 4 };
 struct __attribute__((aligned(16))) cuda_quad_f32 {
     float at[CUDA_QUAD];
 };
-struct __attribute__((aligned(8))) cuda_quad_bf16 {
+struct __attribute__((aligned(8))) cuda_quad_half {
     uint16_t at[CUDA_QUAD];
 };
 struct __attribute__((aligned(4))) cuda_quad_u8 {
@@ -98,12 +74,12 @@ CUDA_BODY struct cuda_quad_f32 cuda_load_quad(const struct cuda_args *a, int k, 
     if (n < CUDA_QUAD) {
         for (int j = 0; j < CUDA_QUAD; j++)
             quad.at[j] = j < n ? cuda_load(a, k, i + j) : 0;
-    } else if (a->in_type[k] == CUDA_BF16) {
-        struct cuda_quad_bf16 narrow = *(const struct cuda_quad_bf16 *)((const uint16_t *)a->in[k] + i);
-        for (int j = 0; j < CUDA_QUAD; j++)
-            quad.at[j] = cuda_of_bf16(narrow.at[j]);
-    } else {
+    } else if (a->in_type[k] == CUDA_F32) {
         quad = *(const struct cuda_quad_f32 *)((const float *)a->in[k] + i);
+    } else {
+        struct cuda_quad_half narrow = *(const struct cuda_quad_half *)((const uint16_t *)a->in[k] + i);
+        for (int j = 0; j < CUDA_QUAD; j++)
+            quad.at[j] = cuda_widen(a->in_type[k], narrow.at[j]);
     }
     return quad;
 }
@@ -115,13 +91,13 @@ CUDA_BODY void cuda_store_quad(const struct cuda_args *a, int k, int64_t i, int 
             if (j < n)
                 cuda_store(a, k, i + j, quad.at[j]);
         }
-    } else if (a->out_type[k] == CUDA_BF16) {
-        struct cuda_quad_bf16 narrow;
-        for (int j = 0; j < CUDA_QUAD; j++)
-            narrow.at[j] = cuda_to_bf16(quad.at[j]);
-        *(struct cuda_quad_bf16 *)((uint16_t *)a->out[k] + i) = narrow;
-    } else {
+    } else if (a->out_type[k] == CUDA_F32) {
         *(struct cuda_quad_f32 *)((float *)a->out[k] + i) = quad;
+    } else {
+        struct cuda_quad_half narrow;
+        for (int j = 0; j < CUDA_QUAD; j++)
+            narrow.at[j] = cuda_narrow(a->out_type[k], quad.at[j]);
+        *(struct cuda_quad_half *)((uint16_t *)a->out[k] + i) = narrow;
     }
 }
 

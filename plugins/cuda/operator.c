@@ -22,6 +22,25 @@ cvy_status cuda_launch(struct cuda_device *me, const struct cuda_launch *launch)
     return code == cudaSuccess ? CVY_OK : cuda_failed(me->base.name, code, launch->name);
 }
 
+/* ---- types -------------------------------------------------------------------------------------------------------------- */
+
+uint8_t cuda_type_of(cvy_dtype dtype) {
+    return dtype == CVY_BF16 ? CUDA_BF16 : dtype == CVY_F16 ? CUDA_F16 : CUDA_F32;
+}
+
+static bool has_double(const struct cvy_operand_spec *specs, int n) {
+    for (int i = 0; i < n; i++) {
+        if (!specs[i].is_absent && specs[i].desc.dtype == CVY_F64)
+            return true;
+    }
+    return false;
+}
+
+bool cuda_supports_half(const struct cvy_device *device, const struct cvy_call *call) {
+    (void)device;
+    return !has_double(call->in, call->n_in) && !has_double(call->out, call->n_out);
+}
+
 /* ---- preparing ---------------------------------------------------------------------------------------------------------- */
 
 struct cuda_plan cuda_plan_simple(const struct cvy_call *call, enum cuda_function function, int64_t n) {
@@ -38,7 +57,7 @@ static uint8_t type_of(const struct cvy_call *call, int what) {
     if (what < CUDA_IN || (what < CUDA_OUT && what - CUDA_IN >= call->n_in))
         return CUDA_F32;
     spec = what < CUDA_OUT ? &call->in[what - CUDA_IN] : &call->out[what - CUDA_OUT];
-    return spec->desc.dtype == CVY_BF16 ? CUDA_BF16 : CUDA_F32;
+    return cuda_type_of(spec->desc.dtype);
 }
 
 static size_t bytes_of(const struct cvy_operand_spec *spec) {

@@ -134,6 +134,46 @@ static void far_from_zero(void **state) {
     run_case("batch_norm", &test, "nhwc");
 }
 
+/* Operands of 16 bits: inputs are drawn as float, so that their rounding is part of the error. */
+static void run_half(const char *op, const char *attrs, const char *inputs) {
+    struct cvy_case test = cvy_op_find(op)->cases[0];
+    struct cvy_text text = {0};
+    for (int t = 0; t < 2; t++) {
+        const char *type = t ? "f16" : "bf16";
+        for (const char *c = inputs; *c; c++) /* h stands for the type */
+            cvy_text_printf(&text, "%.*s", *c == 'h' ? 4 : 1, *c == 'h' ? type : c);
+        assert_int_equal(text.status, CVY_OK);
+        test.attrs = attrs;
+        test.inputs = text.data;
+        test.tolerance = t ? 1e-3 : 1e-2; /* of roundings of 2^-11 and 2^-8 */
+        run_case(op, &test, NULL);
+        run_case(op, &test, "nhwc");
+        cvy_text_free(&text);
+        text = (struct cvy_text){0};
+    }
+}
+
+static void of_16_bits(void **state) {
+    (void)state;
+    run_half("relu", "", "h[3,17,5,7]");
+    run_half("relu_backward", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("add", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("reorder", "", "h[3,17,5,7]");
+    run_half("batch_norm", "", "h[7,70,9,11]" FOUR(70) " h[7,70,9,11]");
+    run_half("batch_norm", "relu=true", "h[3,17,5,7]" FOUR(17) " -");
+    run_half("batch_norm_backward", "relu=true", "h[5,33,9,11] h[5,33,9,11]" THREE(33) " u8[5,33,9,11]");
+    run_half("batch_norm_moments", "", "h[3,65,9,11]");
+    run_half("batch_norm_backward_sums", "", "h[5,33,9,11] h[5,33,9,11] f32[33] f32[33] -");
+    run_half("batch_norm_backward_shift", "", "h[3,17,5,7] h[3,17,5,7]" THREE(17) " f32[5,48] -");
+    run_half("channel_sum", "axis=1", "h[5,33,9,11]");
+    run_half("dropout", "p=0.3 id=7", "h[3,17] i64[3]");
+    run_half("mean", "", "h[3,17,5,7]");
+    run_half("mean_backward", "d1=17 d2=5 d3=7", "h[3]");
+    run_half("cross_entropy", "label_smoothing=0.1", "h[41,11] i64[41] f32[1]");
+    run_half("cross_entropy_backward", "", "f32[1] h[41,11] i64[41] f32[1]");
+    run_half("accuracy", "", "h[41,11] i64[41]");
+}
+
 /* ---- optimisers ----------------------------------------------------------------------------------------------------- */
 
 enum { N_PARAMS = 60, MANY_IN = 1 + 3 * N_PARAMS, MANY_OUT = 2 * N_PARAMS };
@@ -225,6 +265,7 @@ int main(void) {
         cmocka_unit_test(from_plain),      cmocka_unit_test(from_nhwc),
         cmocka_unit_test(far_from_zero),   cmocka_unit_test(rows_of_many_chunks),
         cmocka_unit_test(many_parameters), cmocka_unit_test(same_bits_everywhere),
+        cmocka_unit_test(of_16_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

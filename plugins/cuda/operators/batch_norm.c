@@ -39,4 +39,4 @@ static cvy_status prepare_batch_norm(struct cvy_device *device, const struct cvy
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm, .choose = cuda_choose_first)
+CUDA_PLAN_KERNEL(batch_norm, .supports = cuda_supports_half, .choose = cuda_choose_first)

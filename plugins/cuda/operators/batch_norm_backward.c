@@ -51,7 +51,7 @@ static cvy_status prepare_batch_norm_backward(struct cvy_device *device, const s
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_backward, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_backward, .choose = choose)
+CUDA_PLAN_KERNEL(batch_norm_backward, .supports = cuda_supports_half, .choose = choose)
 
 /* ---- over all shards ---------------------------------------------------------------------------------------------------- */
 
@@ -76,7 +76,13 @@ static cvy_status prepare_batch_norm_backward_sums(struct cvy_device *device, co
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_backward_sums, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_backward_sums, .choose = choose)
+CUDA_PLAN_KERNEL(batch_norm_backward_sums, .supports = cuda_supports_half, .choose = choose)
+
+/* Rows are float32 whatever x is. */
+static bool supports_shift(const struct cvy_device *device, const struct cvy_call *call) {
+    enum { ROWS = 5 };
+    return cuda_supports_half(device, call) && call->in[ROWS].desc.dtype == CVY_F32;
+}
 
 static cvy_status prepare_batch_norm_backward_shift(struct cvy_device *device, const struct cvy_call *call,
                                                     struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -104,4 +110,4 @@ static cvy_status prepare_batch_norm_backward_shift(struct cvy_device *device, c
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_backward_shift, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_backward_shift, .choose = choose)
+CUDA_PLAN_KERNEL(batch_norm_backward_shift, .supports = supports_shift, .choose = choose)

@@ -1,5 +1,6 @@
 /* What batch_norm needs of other shards: the running statistics' update, and for a batch_norm over all of them the row of
    a shard and the merge of all rows. */
+#include "library.h"
 #include "operator.h"
 
 #include "ops/batch_norm.h"
@@ -13,7 +14,7 @@ static cvy_status prepare_batch_norm_update(struct cvy_device *device, const str
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_update, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_update)
+CUDA_PLAN_KERNEL(batch_norm_update, .supports = cuda_supports_f32)
 
 static cvy_status prepare_batch_norm_moments(struct cvy_device *device, const struct cvy_call *call,
                                              struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -32,7 +33,7 @@ static cvy_status prepare_batch_norm_moments(struct cvy_device *device, const st
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_moments, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_moments, .choose = cuda_choose_first)
+CUDA_PLAN_KERNEL(batch_norm_moments, .supports = cuda_supports_half, .choose = cuda_choose_first)
 
 static cvy_status prepare_batch_norm_merge(struct cvy_device *device, const struct cvy_call *call,
                                            struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -44,4 +45,4 @@ static cvy_status prepare_batch_norm_merge(struct cvy_device *device, const stru
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_norm_merge, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_norm_merge)
+CUDA_PLAN_KERNEL(batch_norm_merge, .supports = cuda_supports_f32)

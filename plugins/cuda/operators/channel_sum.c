@@ -29,4 +29,4 @@ static cvy_status prepare_channel_sum(struct cvy_device *device, const struct cv
     return cuda_prepare_plan(device, call, &cuda_kernel_channel_sum, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(channel_sum, .choose = choose)
+CUDA_PLAN_KERNEL(channel_sum, .supports = cuda_supports_half, .choose = choose)

@@ -24,7 +24,7 @@ static cvy_status prepare_dropout(struct cvy_device *device, const struct cvy_ca
     return cuda_prepare_plan(device, call, &cuda_kernel_dropout, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(dropout)
+CUDA_PLAN_KERNEL(dropout, .supports = cuda_supports_half)
 
 static cvy_status prepare_dropout_backward(struct cvy_device *device, const struct cvy_call *call,
                                            struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -32,4 +32,4 @@ static cvy_status prepare_dropout_backward(struct cvy_device *device, const stru
     return cuda_prepare_plan(device, call, &cuda_kernel_dropout_backward, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(dropout_backward)
+CUDA_PLAN_KERNEL(dropout_backward, .supports = cuda_supports_half)

@@ -8,7 +8,7 @@
             cuda_plan_simple(call, CUDA_##NAME, cvy_shape_count(&call->out[0].desc.shape));     \
         return cuda_prepare_plan(device, call, &cuda_kernel_##NAME, &plan, out, scratch_bytes); \
     }                                                                                           \
-    CUDA_PLAN_KERNEL(NAME, .choose = cuda_choose_first)
+    CUDA_PLAN_KERNEL(NAME, .supports = cuda_supports_half, .choose = cuda_choose_first)
 ELTWISE_KERNEL(relu)
 ELTWISE_KERNEL(relu_backward)
 ELTWISE_KERNEL(add)

@@ -29,7 +29,7 @@ static cvy_status prepare_cross_entropy(struct cvy_device *device, const struct 
     return cuda_prepare_plan(device, call, &cuda_kernel_cross_entropy, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(cross_entropy)
+CUDA_PLAN_KERNEL(cross_entropy, .supports = cuda_supports_half)
 
 static cvy_status prepare_cross_entropy_backward(struct cvy_device *device, const struct cvy_call *call,
                                                  struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -44,7 +44,7 @@ static cvy_status prepare_cross_entropy_backward(struct cvy_device *device, cons
     return cuda_prepare_plan(device, call, &cuda_kernel_cross_entropy_backward, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(cross_entropy_backward)
+CUDA_PLAN_KERNEL(cross_entropy_backward, .supports = cuda_supports_half)
 
 /* ---- batch_mean --------------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static cvy_status prepare_batch_mean(struct cvy_device *device, const struct cvy
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_mean, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_mean)
+CUDA_PLAN_KERNEL(batch_mean, .supports = cuda_supports_half)
 
 static cvy_status prepare_batch_mean_backward(struct cvy_device *device, const struct cvy_call *call,
                                               struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -64,7 +64,7 @@ static cvy_status prepare_batch_mean_backward(struct cvy_device *device, const s
     return cuda_prepare_plan(device, call, &cuda_kernel_batch_mean_backward, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(batch_mean_backward)
+CUDA_PLAN_KERNEL(batch_mean_backward, .supports = cuda_supports_half)
 
 /* ---- accuracy ----------------------------------------------------------------------------------------------------------- */
 
@@ -85,4 +85,4 @@ static cvy_status prepare_accuracy(struct cvy_device *device, const struct cvy_c
     return cuda_prepare_plan(device, call, &cuda_kernel_accuracy, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(accuracy)
+CUDA_PLAN_KERNEL(accuracy, .supports = cuda_supports_half)

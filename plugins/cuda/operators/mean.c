@@ -11,7 +11,7 @@ static cvy_status prepare_mean(struct cvy_device *device, const struct cvy_call 
     return cuda_prepare_plan(device, call, &cuda_kernel_mean, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(mean)
+CUDA_PLAN_KERNEL(mean, .supports = cuda_supports_half)
 
 static cvy_status prepare_mean_backward(struct cvy_device *device, const struct cvy_call *call,
                                         struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -21,7 +21,7 @@ static cvy_status prepare_mean_backward(struct cvy_device *device, const struct 
     return cuda_prepare_plan(device, call, &cuda_kernel_mean_backward, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(mean_backward)
+CUDA_PLAN_KERNEL(mean_backward, .supports = cuda_supports_half)
 
 static cvy_status prepare_constant(struct cvy_device *device, const struct cvy_call *call,
                                    struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -30,4 +30,4 @@ static cvy_status prepare_constant(struct cvy_device *device, const struct cvy_c
     return cuda_prepare_plan(device, call, &cuda_kernel_constant, &plan, out, scratch_bytes);
 }
 
-CUDA_PLAN_KERNEL(constant)
+CUDA_PLAN_KERNEL(constant, .supports = cuda_supports_half)

@@ -1,5 +1,6 @@
 /* The optimisers over a bucket of parameters: element by element, in whatever layout a parameter and its states have;
    many parameters to a launch. */
+#include "library.h"
 #include "operator.h"
 
 #include "base/mem.h"
@@ -33,15 +34,6 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     for (int o = 0; o < call->n_out; o++)
         call->out[o].layout = call->in[N_LEAD + o / call->op->n_out * call->op->n_in].layout;
     return CVY_OK;
-}
-
-static bool supports(const struct cvy_device *device, const struct cvy_call *call) {
-    (void)device;
-    for (int i = 0; i < call->n_in; i++) {
-        if (call->in[i].desc.dtype != CVY_F32)
-            return false;
-    }
-    return true;
 }
 
 static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call,
@@ -161,7 +153,7 @@ static cvy_status prepare_adamw(struct cvy_device *device, const struct cvy_call
 #define OPTIMIZER_KERNEL(NAME)                          \
     const struct cvy_kernel_impl cuda_kernel_##NAME = { \
         .op = #NAME,                                    \
-        .supports = supports,                           \
+        .supports = cuda_supports_f32,                  \
         .choose = choose,                               \
         .prepare = prepare_##NAME,                      \
         .run = run,                                     \
