@@ -24,7 +24,9 @@ bool cuda_supports_floats(const struct cvy_device *device, const struct cvy_call
 bool cuda_supports_alike(const struct cvy_device *device, const struct cvy_call *call);
 bool cuda_supports_products(const struct cvy_device *device, const struct cvy_call *call);
 
-static inline enum cuda_type cuda_type_of(cvy_dtype type) { return type == CVY_BF16 ? CUDA_BF16 : CUDA_F32; }
+static inline enum cuda_type cuda_type_of(cvy_dtype type) {
+    return type == CVY_BF16 ? CUDA_BF16 : type == CVY_F16 ? CUDA_F16 : CUDA_F32;
+}
 static inline cudnnDataType_t cuda_dnn_type(cvy_dtype type) {
     return type == CVY_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }

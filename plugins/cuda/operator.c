@@ -1,5 +1,6 @@
 /* Launching, and operators that are launches. */
 #include "operator.h"
+#include "library.h"
 
 #include "base/mem.h"
 
@@ -24,21 +25,25 @@ cvy_status cuda_launch(struct cuda_device *me, const struct cuda_launch *launch)
 
 /* ---- types -------------------------------------------------------------------------------------------------------------- */
 
-uint8_t cuda_type_of(cvy_dtype dtype) {
-    return dtype == CVY_BF16 ? CUDA_BF16 : dtype == CVY_F16 ? CUDA_F16 : CUDA_F32;
-}
-
-static bool has_double(const struct cvy_operand_spec *specs, int n) {
+static bool has(const struct cvy_operand_spec *specs, int n, cvy_dtype dtype) {
     for (int i = 0; i < n; i++) {
-        if (!specs[i].is_absent && specs[i].desc.dtype == CVY_F64)
+        if (!specs[i].is_absent && specs[i].desc.dtype == dtype)
             return true;
     }
     return false;
 }
 
+static bool uses(const struct cvy_call *call, cvy_dtype dtype) {
+    return has(call->in, call->n_in, dtype) || has(call->out, call->n_out, dtype);
+}
+
 bool cuda_supports_half(const struct cvy_device *device, const struct cvy_call *call) {
     (void)device;
-    return !has_double(call->in, call->n_in) && !has_double(call->out, call->n_out);
+    return !uses(call, CVY_F64);
+}
+
+bool cuda_supports_f32(const struct cvy_device *device, const struct cvy_call *call) {
+    return cuda_supports_half(device, call) && !uses(call, CVY_BF16) && !uses(call, CVY_F16);
 }
 
 /* ---- preparing ---------------------------------------------------------------------------------------------------------- */
@@ -57,7 +62,7 @@ static uint8_t type_of(const struct cvy_call *call, int what) {
     if (what < CUDA_IN || (what < CUDA_OUT && what - CUDA_IN >= call->n_in))
         return CUDA_F32;
     spec = what < CUDA_OUT ? &call->in[what - CUDA_IN] : &call->out[what - CUDA_OUT];
-    return cuda_type_of(spec->desc.dtype);
+    return (uint8_t)cuda_type_of(spec->desc.dtype);
 }
 
 static size_t bytes_of(const struct cvy_operand_spec *spec) {

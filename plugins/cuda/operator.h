@@ -37,11 +37,9 @@ cvy_status cuda_prepare_plan(struct cvy_device *device, const struct cvy_call *c
 cvy_status cuda_run_plan(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch);
 void cuda_release_plan(struct cvy_kernel *kernel);
 
-/* enum cuda_type of a tensor's elements; CUDA_F32 for those that are no float and are not loaded as such. */
-uint8_t cuda_type_of(cvy_dtype dtype);
-
-/* supports: operands of floating-point type have 32 or 16 bits. */
+/* supports: operands of floating-point type have 32 or 16 bits; 32 bits. */
 bool cuda_supports_half(const struct cvy_device *device, const struct cvy_call *call);
+bool cuda_supports_f32(const struct cvy_device *device, const struct cvy_call *call);
 
 /* For `choose`: all lie as input 0 does. */
 cvy_status cuda_choose_first(struct cvy_device *device, struct cvy_call *call);

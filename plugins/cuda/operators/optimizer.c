@@ -1,6 +1,5 @@
 /* The optimisers over a bucket of parameters: element by element, in whatever layout a parameter and its states have;
    many parameters to a launch. */
-#include "library.h"
 #include "operator.h"
 
 #include "base/mem.h"

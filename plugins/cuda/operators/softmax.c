@@ -58,7 +58,7 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call,
     }                                                                                        \
     const struct cvy_kernel_impl cuda_kernel_##name = {                                      \
         .op = #name,                                                                         \
-        .supports = cuda_supports_alike,                                                       \
+        .supports = cuda_supports_alike,                                                     \
         .prepare = prepare_##name,                                                           \
         .run = run,                                                                          \
         .release = release,                                                                  \
