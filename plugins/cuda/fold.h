@@ -53,12 +53,14 @@ CUDA_BODY int64_t cuda_fold_elements(const struct cuda_fold *f, int64_t chunk) {
 /* Sums of a row out of its chunks'. */
 CUDA_BODY void cuda_fold_join(const struct cuda_fold *f, float *partial, int64_t row, struct cuda_team team,
                               double *sums) {
-    for (int s = 0; s < CUDA_FOLD_SUMS; s++) {
-        double mine = 0;
-        for (int64_t c = team.lane; c < f->chunks; c += team.size)
-            mine += (double)cuda_fold_partial(f, partial, row, c)[s];
-        sums[s] = cuda_team_sum(team, mine);
+    double mine[CUDA_FOLD_SUMS] = {0, 0};
+    for (int64_t c = team.lane; c < f->chunks; c += team.size) {
+        const float *of_chunk = cuda_fold_partial(f, partial, row, c);
+        for (int s = 0; s < CUDA_FOLD_SUMS; s++)
+            mine[s] += (double)of_chunk[s];
     }
+    for (int s = 0; s < CUDA_FOLD_SUMS; s++)
+        sums[s] = cuda_team_sum(team, mine[s]);
 }
 
 /* Moments of a row out of its chunks', which are {mean, M2}:

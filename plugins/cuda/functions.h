@@ -157,21 +157,32 @@ CUDA_BODY const int64_t *cuda_integers(const struct cuda_args *a, int k) { retur
 
 /* ---- functions by rows ---------------------------------------------------------------------------------------------------- */
 
-/* Who work on a row together: the 32 lanes of a warp on the device, one on the host. Each takes elements lane,
-   lane + size, …, and all come to every sum, in an order that the row's length fixes. */
+/* Who work on a row together: a warp or a block on the device, one on the host. Each takes elements lane, lane + size, …,
+   and all come to every sum, in an order that the row's length fixes. */
 struct cuda_team {
     int lane, size;
+    double *shared; /* of a block: a place for each of its warps */
 };
 
 CUDA_BODY double cuda_team_sum(struct cuda_team team, double value) {
 #ifdef __CUDA_ARCH__
     for (int offset = 16; offset > 0; offset /= 2)
         value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
+    if (team.shared) {
+        if (team.lane % 32 == 0)
+            team.shared[team.lane / 32] = value;
+        __syncthreads();
+        value = 0;
+        for (int w = 0; w < team.size / 32; w++)
+            value += team.shared[w];
+        __syncthreads();
+    }
 #endif
     (void)team;
     return value;
 }
 
+/* Of a warp. */
 CUDA_BODY float cuda_team_max(struct cuda_team team, float value) {
 #ifdef __CUDA_ARCH__
     for (int offset = 16; offset > 0; offset /= 2)

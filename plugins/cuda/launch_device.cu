@@ -19,8 +19,10 @@ struct place { /* of a thread in a tile: elements first, first + step, … below
 static __device__ place place_of(const cuda_fold &f, int64_t tile) {
     place p;
     p.lane = threadIdx.x % f.lanes;
-    p.row = tile / f.chunks * f.lanes + p.lane;
-    p.chunk = tile % f.chunks;
+    const int64_t across =
+        (f.n + f.lanes - 1) / f.lanes; /* tiles of a chunk: blocks in a row share what they read */
+    p.row = tile % across * f.lanes + p.lane;
+    p.chunk = tile / across;
     p.step = CUDA_THREADS / f.lanes;
     p.first = p.chunk * f.chunk + threadIdx.x / f.lanes;
     p.end = p.row < f.n ? p.chunk * f.chunk + cuda_fold_elements(&f, p.chunk) : 0;
@@ -72,11 +74,11 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
     for (int64_t row = blockIdx.x * (int64_t)WARPS + threadIdx.x / CUDA_WARP; row < (n); \
          row += gridDim.x * (int64_t)WARPS)
 
-#define CUDA_ROWS(name)                                                     \
-    static __global__ void name##_kernel(const cuda_args args, int64_t n) { \
-        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};   \
-        EACH_ROW(row, n)                                                    \
-        name##_row(&args, row, team);                                       \
+#define CUDA_ROWS(name)                                                         \
+    static __global__ void name##_kernel(const cuda_args args, int64_t n) {     \
+        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP, NULL}; \
+        EACH_ROW(row, n)                                                        \
+        name##_row(&args, row, team);                                           \
     }
 
 #define CUDA_FOLD(name)                                                                                  \
@@ -105,8 +107,9 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
         }                                                                                                \
     }                                                                                                    \
     static __global__ void name##_join_kernel(const cuda_args args, const cuda_fold f, float *partial) { \
-        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};                                \
-        EACH_ROW(row, f.n) {                                                                             \
+        __shared__ double shared[WARPS];                                                                 \
+        const cuda_team team = {(int)threadIdx.x, CUDA_THREADS, shared};                                 \
+        for (int64_t row = blockIdx.x; row < f.n; row += gridDim.x) {                                    \
             double sums[CUDA_FOLD_SUMS];                                                                 \
             cuda_fold_join(&f, partial, row, team, sums);                                                \
             if (team.lane == 0)                                                                          \
@@ -146,8 +149,9 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
         }                                                                                                \
     }                                                                                                    \
     static __global__ void name##_join_kernel(const cuda_args args, const cuda_fold f, float *partial) { \
-        const cuda_team team = {(int)threadIdx.x % CUDA_WARP, CUDA_WARP};                                \
-        EACH_ROW(row, f.n) {                                                                             \
+        __shared__ double shared[WARPS];                                                                 \
+        const cuda_team team = {(int)threadIdx.x, CUDA_THREADS, shared};                                 \
+        for (int64_t row = blockIdx.x; row < f.n; row += gridDim.x) {                                    \
             const cuda_moments all = cuda_moments_join(&f, partial, row, team);                          \
             if (team.lane == 0)                                                                          \
                 name##_finish(&args, row, &all);                                                         \
@@ -188,12 +192,12 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {               \
         name##_kernel<<<blocks(l->n, WARPS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
     }
-#define CUDA_FOLD(name)                                                                                   \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                                \
-        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                                       \
-        name##_kernel<<<blocks(f.tiles, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial);          \
-        if (f.chunks > 1)                                                                                 \
-            name##_join_kernel<<<blocks(f.n, WARPS), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial); \
+#define CUDA_FOLD(name)                                                                               \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                            \
+        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                                   \
+        name##_kernel<<<blocks(f.tiles, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial);      \
+        if (f.chunks > 1)                                                                             \
+            name##_join_kernel<<<blocks(f.n, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial); \
     }
 #define CUDA_MOMENTS(name) CUDA_FOLD(name)
 #include "functions.def"

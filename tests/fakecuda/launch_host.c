@@ -9,7 +9,7 @@
 
 typedef void host_function(const struct cuda_launch *launch);
 
-static const struct cuda_team alone = {0, 1};
+static const struct cuda_team alone = {0, 1, NULL};
 
 #define CUDA_MAP(name)                                          \
     static void name##_host(const struct cuda_launch *launch) { \
