@@ -59,7 +59,7 @@ static cvy_status prepare_arrays(struct cvy_worker *w) {
     CVY_TRY(CVY_ALLOC(w->out, CVY_MAX_OPERANDS));
     CVY_TRY(CVY_ALLOC(w->reductions, p->buckets.n + 1));
     CVY_TRY(CVY_ALLOC(w->row_partials, (size_t)(p->n_devices / p->n_stages)));
-    CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n));
+    CVY_TRY(CVY_ALLOC(w->mine, p->buckets.n * p->partials.n + 1)); /* and one for the rows */
     CVY_TRY(CVY_ALLOC(w->pieces, CVY_MAX_OPERANDS));
     if (w->device->backend->streams)
         CVY_TRY(CVY_ALLOC(w->accesses, CVY_MAX_OPERANDS));

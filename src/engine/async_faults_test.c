@@ -1,87 +1,11 @@
 /* What is wrong shows on the asynchronous test backend: every wait of every program is needed, and its absence is
    noticed; a device that fails or stands still ends the run in time, and is named. */
 #include "base/thread.h"
-#include "engine/session_matrix.h"
+#include "engine/session_waits.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- one session after the other on one plan --------------------------------------------------------------- */
-
-struct rig {
-    cvy_plan *plan;
-    struct data data;
-    cvy_batch batch;
-};
-
-static void open_rig(struct rig *rig, const struct setup *setup, int64_t accumulate, bool sync_bn,
-                     double timeout_s) {
-    cvy_graph *g = make_graph();
-    cvy_plan_options options = options_of(setup, "async", 1);
-    options.timeout_s = timeout_s;
-    options.accumulate = accumulate;
-    options.sync_bn = sync_bn;
-    assert_ok(cvy_plan_new(g, &options, &rig->plan));
-    cvy_graph_free(g);
-    draw(&rig->data, 0);
-    rig->batch = batch_of(&rig->data, BATCH);
-}
-
-/* What a schedule is run by; the first failure. */
-typedef cvy_status (*runner)(cvy_session *session, cvy_batch *batch);
-
-static cvy_status run_train(cvy_session *session, cvy_batch *batch) { return cvy_step(session, batch); }
-
-/* The first batch of an update of two: its sum is needed by the second's. */
-static cvy_status run_accumulate(cvy_session *session, cvy_batch *batch) {
-    batch->n_update = 2 * batch->n;
-    return cvy_step(session, batch);
-}
-
-static cvy_status run_split(cvy_session *session, cvy_batch *batch) {
-    batch->n_update = 2 * batch->n;
-    CVY_TRY(cvy_forward(session, batch));
-    return cvy_backward(session);
-}
-
-static cvy_status run_update(cvy_session *session, cvy_batch *batch) {
-    CVY_TRY(cvy_forward(session, batch));
-    CVY_TRY(cvy_backward(session));
-    return cvy_update(session);
-}
-
-/* Nothing comes back to the host, whose waits would stand for events. */
-static cvy_status run_evaluate(cvy_session *session, cvy_batch *batch) {
-    return cvy_evaluate(session, batch, NULL, NULL, NULL);
-}
-
-static const struct {
-    const char *name; /* of the schedule */
-    size_t offset;
-    runner run;
-} runs[] = {
-    {"train", offsetof(struct cvy_program, train), run_train},
-    {"accumulate", offsetof(struct cvy_program, accumulate), run_accumulate},
-    {"forward", offsetof(struct cvy_program, forward), run_split},
-    {"backward", offsetof(struct cvy_program, backward), run_split},
-    {"update", offsetof(struct cvy_program, update), run_update},
-    {"evaluate", offsetof(struct cvy_program, evaluate), run_evaluate},
-};
-enum { N_RUNS = sizeof runs / sizeof *runs };
-
-static cvy_status run_once(struct rig *rig, runner run) {
-    cvy_session *session;
-    cvy_batch batch = rig->batch;
-    cvy_status status = cvy_session_new(rig->plan, &session);
-    if (status != CVY_OK)
-        return status;
-    struct cvy_error error;
-    status = run(session, &batch);
-    cvy_error_save(&error, status);
-    cvy_session_free(session);
-    return status == CVY_OK ? CVY_OK : cvy_error_restore(&error);
-}
 
 /* ---- every wait is needed -------------------------------------------------------------------------------- */
 
@@ -110,7 +34,7 @@ static int remove_all_waits(const struct setup *setup, bool sync_bn) {
     struct rig rig;
     int n = 0;
     char last[400] = "";
-    open_rig(&rig, setup, 2, sync_bn, 20);
+    open_rig(&rig, setup, "async", 2, sync_bn, 20);
     for (int k = 0; k < N_RUNS; k++) {
         for (int device = 0; device < rig.plan->team.n; device++)
             n += remove_waits(&rig, device, k);
@@ -171,7 +95,7 @@ static cvy_status train_with(const struct setup *setup, const char *variable, co
     struct rig rig;
     cvy_session *session;
     assert_int_equal(setenv(variable, fault, 1), 0);
-    open_rig(&rig, setup, 1, false, timeout_s);
+    open_rig(&rig, setup, "async", 1, false, timeout_s);
     unsetenv(variable);
     assert_ok(cvy_session_new(rig.plan, &session));
     cvy_status status = CVY_OK;

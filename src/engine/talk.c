@@ -165,10 +165,12 @@ static cvy_status exchange(const struct cvy_step *s) {
     char *rows;
     size_t n_bytes;
     CVY_TRY(cvy_rows_find(s, &rows, &n_bytes));
-    float *mine = host_address(s, rows);
+    /* others may still look there when this device has failed and left */
+    float **mine = &s->w->mine[s->w->program->buckets.n * s->w->program->partials.n];
+    *mine = host_address(s, rows);
     r->n = n_bytes / sizeof(float);
-    r->mine = &mine;
-    r->result = mine;
+    r->mine = mine;
+    r->result = *mine;
     begin_call(s);
     if (s->w->team->on_devices)
         return end_call(s, s->w->team->on_devices->reduce(s->w->replicas, slot, r));

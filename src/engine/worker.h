@@ -42,7 +42,7 @@ struct cvy_worker {
     void **in, **out;                 /* operand addresses of the running operator */
     struct cvy_reduction *reductions; /* per bucket, and of rows */
     struct cvy_partial *row_partials; /* one of each replica */
-    float **mine;                     /* partials of this device, per bucket */
+    float **mine;                     /* partials of this device, per bucket; behind them its rows */
     struct cvy_piece *pieces;         /* of the running message */
     struct cvy_access *accesses;      /* of what is being enqueued that talks; devices with streams alone */
     bool is_linked;                   /* the links to other stages are open */

@@ -175,7 +175,8 @@ static void test_wrong_handles(void **state) {
                    "GPU 1: use is launched into stream 0 of GPU 0");
     assert_refused(cudaEventRecord(one.event, two.stream[0]), cudaErrorInvalidResourceHandle,
                    "an event of GPU 0 is recorded in stream 2 of GPU 1");
-    assert_refused(cudaStreamWaitEvent(NULL, two.event, 0), cudaErrorInvalidResourceHandle, "this is no stream");
+    assert_refused(cudaStreamWaitEvent(NULL, two.event, 0), cudaErrorInvalidResourceHandle,
+                   "this is no stream");
     close_gpu(&one, 0);
     close_gpu(&two, 1);
     assert_int_equal(cudaStreamQuery(two.stream[0]), cudaErrorInvalidResourceHandle);

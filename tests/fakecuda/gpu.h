@@ -43,6 +43,7 @@ struct CUstream_st {
     struct fake_item **ring; /* cap places; item k lies at k % cap */
     size_t cap;
     uint64_t n_in, n_done;
+    uint64_t n_waited; /* n_in when somebody last waited for it */
 };
 
 struct CUevent_st {
@@ -84,6 +85,8 @@ cudaError_t fake_lock(void);
 cudaError_t fake_meet_failure(const char *name, struct fake_gpu *gpu);
 /* The thread's present GPU. */
 struct fake_gpu *fake_present(void);
+/* What this thread has waited for. What other threads have says nothing: they order it by events, or not at all. */
+struct async_mark *fake_waited_for(void);
 /* Unlocks it, and lets it sleep when nothing is left. Returns the code. */
 cudaError_t fake_leave(cudaError_t code);
 extern struct fake_machine fake;
@@ -124,7 +127,7 @@ cudaError_t fake_enter_stream(const char *name, cudaStream_t stream);
 
 /* Works, in whatever streams, until this one is empty; NULL: all of the GPU are. For ever, if it stalls.
    Then the host knows of this stream that it is empty. */
-cudaError_t fake_work_until_over(const struct fake_gpu *gpu, const struct CUstream_st *stream);
+cudaError_t fake_work_until_over(const struct fake_gpu *gpu, struct CUstream_st *stream);
 /* The same, but not through a stall. */
 void fake_work_what_goes(const struct CUstream_st *stream);
 

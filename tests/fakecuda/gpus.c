@@ -16,6 +16,7 @@ enum { DEFAULT_GPUS = 8 };
 struct fake_machine fake;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int present;
+static _Thread_local struct async_mark waited_for;
 static _Thread_local struct {
     cudaError_t code, unread; /* of cudaGetErrorString, of cudaGetLastError */
     char reason[400];
@@ -96,7 +97,9 @@ static cudaError_t wake(void) {
         code = wake_gpu(&fake.gpus[i], i);
     if (code != cudaSuccess)
         return code;
+    const uint32_t epoch = fake.order.epoch; /* what threads remember of an earlier life must mean nothing */
     async_order_open(&fake.order, "the GPUs", FAKE_MAX_STREAMS);
+    fake.order.epoch = epoch + 1;
     fake.picker = (struct async_picker){.favourite = 0};
     cvy_rng_init(&fake.picker.rng, (uint64_t)seed, CVY_RNG_TEST, 0, 1);
     fake.has_peers = has_peers != 0;
@@ -118,6 +121,10 @@ void fake_nap(void) {
     pthread_mutex_unlock(&lock);
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     pthread_mutex_lock(&lock);
+}
+
+struct async_mark *fake_waited_for(void) {
+    return &waited_for;
 }
 
 struct fake_gpu *fake_present(void) {

@@ -84,6 +84,7 @@ static cudaError_t find_blocks(struct fake_gpu *gpu, const char *name, const str
 
 static cudaError_t push(struct CUstream_st *stream, const struct async_what *what, const struct found *found,
                         int n_ranges, size_t payload_bytes, struct fake_item **out) {
+    async_order_follow(&fake.order, stream->number, fake_waited_for());
     if (async_order_access(&fake.order, what, found->accesses, n_ranges) != CVY_OK)
         return fake_complain_status(cudaErrorUnknown);
     if (append(stream, payload_bytes, found->n_blocks, out) != CVY_OK)
@@ -181,6 +182,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     fake_work_what_goes(stream);
     fake_forget(stream);
     free(stream->ring);
+    stream->n_waited = stream->n_in;
     stream->ring = NULL;
     stream->cap = 0;
     stream->is_alive = false;

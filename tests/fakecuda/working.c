@@ -79,14 +79,19 @@ static bool work(const struct fake_gpu *gpu, const struct CUstream_st *stream, u
 
 void fake_work_what_goes(const struct CUstream_st *stream) { (void)work(stream->gpu, stream, UINT32_MAX); }
 
-/* The host knows that it is empty. */
-static void host_has_waited(const struct CUstream_st *stream) {
-    async_order_host(&fake.order, stream->number);
-    if (async_order_is_settled(&fake.order))
+/* This thread knows that it is empty. When all streams are, and each was waited for since its last item, a step is over: the
+   threads tell each other so, and begin the next one with nothing behind them. */
+static void host_has_waited(struct CUstream_st *stream) {
+    bool is_settled = true;
+    async_order_one_host(&fake.order, stream->number, fake_waited_for());
+    stream->n_waited = stream->n_in;
+    for (int s = 0; s < FAKE_MAX_STREAMS; s++)
+        is_settled &= fake.streams[s].n_waited == fake.streams[s].n_in;
+    if (is_settled)
         async_order_settle(&fake.order);
 }
 
-cudaError_t fake_work_until_over(const struct fake_gpu *gpu, const struct CUstream_st *stream) {
+cudaError_t fake_work_until_over(const struct fake_gpu *gpu, struct CUstream_st *stream) {
     while (!work(gpu, stream, UINT32_MAX))
         fake_nap();
     cudaError_t code = fake_failure(gpu);

@@ -218,11 +218,10 @@ cvy_status async_order_wait(struct async_order *order, int stream, int event) {
 
 void async_order_host(struct async_order *order, int stream) { join(&order->host, &order->streams[stream]); }
 
-bool async_order_is_settled(const struct async_order *order) {
-    bool is_settled = true;
-    for (int t = 0; t < order->n_streams; t++)
-        is_settled &= order->host.at[t] >= order->streams[t].at[t];
-    return is_settled;
+void async_order_one_host(const struct async_order *order, int stream, struct async_mark *host) {
+    if (host->epoch != order->epoch)
+        *host = (struct async_mark){.epoch = order->epoch};
+    join(&host->clock, &order->streams[stream]);
 }
 
 void async_order_settle(struct async_order *order) {

@@ -1,0 +1,140 @@
+/* Every wait of every program is needed on the stand-in for CUDA too, and its absence is noticed. Where GPUs do not reach
+   each other, what they say passes through the host, whose own waits stand for some of the events: a wait that is not
+   missed there must be of that kind, so that without it the results are the same in any order. */
+#include "cuda/cuda_orders.h"
+#include "engine/session_waits.h"
+
+enum { N_TRIES = 3 }; /* orders without a wait that seems to be needless */
+
+struct count {
+    int n, n_missed;
+};
+
+/* ---- what comes of a run ------------------------------------------------------------------------------------------------------- */
+
+/* The run, and what brings its update or its losses about: their hash. */
+static cvy_status run_to_the_end(struct rig *rig, int k, cvy_session *session, uint64_t *hash) {
+    const runner run = runs[k].run;
+    const int64_t n_update = 2 * rig->batch.n;
+    cvy_batch batch = rig->batch;
+    float losses[BATCH] = {0};
+    CVY_TRY(run(session, &batch));
+    if (run == run_accumulate || run == run_split) {
+        batch = rig->batch;
+        batch.n_update = n_update;
+        CVY_TRY(run(session, &batch));
+    }
+    if (run == run_split)
+        CVY_TRY(cvy_update(session));
+    if (run == run_evaluate)
+        CVY_TRY(cvy_evaluate(session, &batch, losses, NULL, NULL));
+    CVY_TRY(cvy_weights_hash(session, hash));
+    for (int i = 0; i < BATCH; i++) {
+        uint32_t bits;
+        memcpy(&bits, &losses[i], sizeof bits);
+        *hash = *hash * 31 + bits;
+    }
+    return CVY_OK;
+}
+
+static uint64_t hash_of(struct rig *rig, int k) {
+    cvy_session *session;
+    uint64_t hash = 0;
+    assert_ok(cvy_session_new(rig->plan, &session));
+    assert_ok(run_to_the_end(rig, k, session, &hash));
+    cvy_session_free(session);
+    return hash;
+}
+
+/* ---- taking waits out ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_missed(struct rig *rig, int k) {
+    cvy_status status = run_once(rig, runs[k].run);
+    if (status != CVY_OK && !(status == CVY_ERR_FAILED && strstr(cvy_error(), "no event orders")))
+        fail_msg("%s of %s without a wait: %s", runs[k].name, rig->plan->strategy->name, cvy_error());
+    return status != CVY_OK;
+}
+
+/* Takes each wait of one device's schedule out, alone. */
+static void remove_waits(struct rig *rig, int device, int k, struct count *count) {
+    cvy_schedule *schedule =
+        (cvy_schedule *)((char *)rig->plan->team.workers[device].program + runs[k].offset);
+    const uint64_t want = hash_of(rig, k);
+    for (size_t i = 0; i < schedule->n; i++) {
+        struct cvy_instr *instr = &schedule->data[i];
+        const uint64_t waits = instr->wait_events;
+        for (uint64_t left = waits; left; left &= left - 1) {
+            instr->wait_events = waits & ~(left & -left);
+            bool missed = is_missed(rig, k);
+            count->n++;
+            count->n_missed += missed;
+            for (int try = 0; !missed && try < N_TRIES; try++) {
+                if (hash_of(rig, k) != want)
+                    fail_msg(
+                        "%s of %s, device %d: the wait of instruction %zu (%s) is needed, but not missed",
+                        runs[k].name, rig->plan->strategy->name, device, i, cvy_instr_name(instr->kind));
+            }
+        }
+        instr->wait_events = waits;
+    }
+}
+
+static struct count remove_all_waits(const struct setup *setup, bool sync_bn) {
+    struct rig rig;
+    struct count count = {0, 0};
+    open_rig(&rig, setup, "cuda", 2, sync_bn, 60);
+    for (int k = 0; k < N_RUNS; k++) {
+        for (int device = 0; device < rig.plan->team.n; device++)
+            remove_waits(&rig, device, k, &count);
+        assert_ok(run_once(&rig, runs[k].run)); /* and with all of them, nothing is wrong */
+    }
+    cvy_plan_free(rig.plan);
+    print_message("%s %s %s%s: %d waits, %d missed\n", setup->devices, setup->strategy,
+                  setup->schedule ? setup->schedule : "", sync_bn ? "sync_bn" : "", count.n, count.n_missed);
+    return count;
+}
+
+/* ---- tests --------------------------------------------------------------------------------------------------------------------- */
+
+static const struct setup some[] = {
+    {"cpu:0-1", "ddp", false, false, NULL, NULL},
+    {"cpu:0-2", "ddp", false, false, NULL, NULL},
+    {"cpu:0-1", "dp", false, false, NULL, NULL},
+    {"cpu:0-1", "mp", false, false, NULL, NULL},
+    {"cpu:0-1", "pipeline", false, false, "gpipe", NULL},
+    {"cpu:0-2", "pipeline", false, false, "gpipe", NULL},
+    {"cpu:0-1", "pipeline", false, false, "1f1b", NULL},
+    {"cpu:0-2", "pipeline", false, false, "1f1b", NULL},
+    {"cpu:0-3", "hybrid", false, false, "1f1b", "data=2,pipe=2"},
+    {"cpu:0-3", "hybrid", false, false, "gpipe", "data=2,pipe=2"},
+};
+enum { N_SOME = sizeof some / sizeof *some, N_SYNC_BN = 3 }; /* the first ones exchange rows too */
+
+static void test_from_gpu_to_gpu(void **state) {
+    (void)state;
+    choose_order(0, true);
+    for (int k = 0; k < N_SOME + N_SYNC_BN; k++) {
+        struct count count = remove_all_waits(&some[k % N_SOME], k >= N_SOME);
+        assert_true(count.n > 0);
+        assert_int_equal(count.n_missed, count.n);
+    }
+    reset_order();
+}
+
+static void test_through_the_host(void **state) {
+    (void)state;
+    choose_order(0, false);
+    for (int k = 0; k < N_SOME + N_SYNC_BN; k++) {
+        struct count count = remove_all_waits(&some[k % N_SOME], k >= N_SOME);
+        assert_true(count.n_missed > count.n / 2);
+    }
+    reset_order();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_from_gpu_to_gpu),
+        cmocka_unit_test(test_through_the_host),
+    };
+    return has_plugin() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+}
