@@ -145,7 +145,8 @@ static void reference_passes(void **state) {
     struct cvy_device *device = open_device("reference");
     struct cvy_check_table table;
     (void)state;
-    assert_int_equal(cvy_check_run(device, (uint64_t)cvy_now_ns(), NULL, NULL, &table), CVY_OK);
+    assert_int_equal(cvy_check_run(device, &(struct cvy_check_what){.seed = (uint64_t)cvy_now_ns()}, &table),
+                     CVY_OK);
     assert_true(table.results.n > 0);
     assert_int_equal(table.n_failed, 0);
     cvy_check_free(&table);
@@ -157,8 +158,8 @@ static void async_equals_cpu(void **state) {
     (void)state;
     struct cvy_device *cpu = open_device("cpu"), *async = open_device("async");
     struct cvy_check_table a, b;
-    assert_int_equal(cvy_check_run(cpu, 5, NULL, NULL, &a), CVY_OK);
-    assert_int_equal(cvy_check_run(async, 5, NULL, NULL, &b), CVY_OK);
+    assert_int_equal(cvy_check_run(cpu, &(struct cvy_check_what){.seed = 5}, &a), CVY_OK);
+    assert_int_equal(cvy_check_run(async, &(struct cvy_check_what){.seed = 5}, &b), CVY_OK);
     assert_int_equal(a.results.n, b.results.n);
     for (size_t i = 0; i < a.results.n; i++)
         assert_int_equal(a.results.data[i].is_fallback, b.results.data[i].is_fallback);
@@ -198,7 +199,8 @@ static void check_notices(void **state) {
     (void)state;
     broken.kernels = kernels;
     device->backend = &broken;
-    assert_int_equal(cvy_check_run(device, 1, NULL, "relu", &table), CVY_OK);
+    assert_int_equal(cvy_check_run(device, &(struct cvy_check_what){.seed = 1, .only = "relu"}, &table),
+                     CVY_OK);
     assert_true(table.results.n > 0);
     assert_int_equal(table.n_failed, table.results.n);
     assert_false(table.results.data[0].is_fallback);

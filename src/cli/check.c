@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* All cases of one operator in one line. */
 struct row {
@@ -56,7 +57,9 @@ static cvy_status print_table(const struct cvy_check_table *table, bool as_json)
 static cvy_status check_device(struct cvy_device *device, const struct options *o) {
     struct cvy_check_table table = {.n_failed = 0};
     CVY_TRY(device->backend->enter(device));
-    CVY_TRY(cvy_check_run(device, (uint64_t)o->seed, NULL, NULL, &table));
+    const struct cvy_check_what what = {.seed = (uint64_t)o->seed,
+                                        .narrow = strcmp(o->dtype, "bf16") == 0 ? CVY_BF16 : CVY_F32};
+    CVY_TRY(cvy_check_run(device, &what, &table));
     size_t n = table.results.n;
     int n_failed = table.n_failed;
     cvy_status status = print_table(&table, o->json);
@@ -84,12 +87,12 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_kernels, &group_seed, &group_json, &group_common,
-                                                  NULL};
+static const struct flag_group *const groups[] = {&group_kernels, &group_dtype,  &group_seed,
+                                                  &group_json,    &group_common, NULL};
 
 const struct command command_check = {
     .name = "check",
-    .usage = "[--backend NAME] [--threads-per-device T] [--json]",
+    .usage = "[--backend NAME] [--threads-per-device T] [--dtype bf16] [--json]",
     .help = "hold every operator of a backend against its reference",
     .groups = groups,
     .run = run,

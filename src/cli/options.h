@@ -40,10 +40,11 @@ struct options { /* in the order of the groups */
 
     const char *input_file, *output_file; /* predict */
     int64_t topk;
-    const char *pass; /* explain */
-    int json;         /* what prints a table */
-    int verbose;      /* devices */
-    int check;        /* data */
+    const char *pass;  /* explain */
+    int json;          /* what prints a table */
+    int verbose;       /* devices */
+    const char *dtype; /* check */
+    int check;         /* data */
 
     const char *config;
     int help;
@@ -56,7 +57,7 @@ struct options { /* in the order of the groups */
 
 extern const struct flag_group group_shape, group_weights, group_data, group_prepare, group_augment,
     group_batch, group_devices, group_kernels, group_step, group_optimizer, group_schedule, group_run,
-    group_seed, group_json, group_verbose, group_common;
+    group_seed, group_dtype, group_json, group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

@@ -66,6 +66,11 @@ static void schedules(struct flag_names *out) {
         add_name(out, table[i].torch_name);
 }
 
+static void dtypes(struct flag_names *out) {
+    add_name(out, "f32");
+    add_name(out, "bf16");
+}
+
 static void algorithms(struct flag_names *out) {
     add_name(out, "auto");
     add_name(out, "direct");
@@ -224,6 +229,12 @@ static const struct flag seed_flags[] = {
          .max = INFINITY),
 };
 GROUP(seed, "Seed");
+
+static const struct flag dtype_flags[] = {
+    FLAG("dtype", TEXT, dtype, "bf16: the operators that take it, with inputs of that type", .initial = "f32",
+         .choices = dtypes),
+};
+GROUP(dtype, "Types");
 
 static const struct flag json_flags[] = {
     FLAG("json", SWITCH, json, "print JSON instead of text", .initial = "false", .is_not_kept = true,

@@ -104,6 +104,7 @@ struct cvy_op {
     const char *const *out_names; /* n_out */
     uint32_t private_out; /* bit i: output i is for this operator's own gradient; a backend may give it any
                                   form (a mask, an index), tests do not compare it */
+    uint32_t narrow_in;   /* bit i: input i may be of a 16-bit type while the others are float32 */
     uint32_t flags;
     const struct cvy_alias *aliases;
     int n_aliases;

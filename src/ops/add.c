@@ -31,6 +31,7 @@ const struct cvy_op cvy_op_add = {
     .out_names = (const char *const[]){"y"},
     .aliases = (const struct cvy_alias[]){{0, 0}, {0, 1}},
     .n_aliases = 2,
+    .narrow_in = 1u << 0 | 1u << 1,
     .infer = cvy_infer_binary,
     .grad = grad,
     .reference = reference,

@@ -103,6 +103,7 @@ const struct cvy_op cvy_op_batch_norm_backward_shift = {
     .out_names = (const char *const[]){"dx", "dresidual"},
     .aliases = (const struct cvy_alias[]){{DX, DY}, {DRESIDUAL, DY}},
     .n_aliases = 2,
+    .narrow_in = 1u << 0 | 1u << 1,
     .infer = infer,
     .reference = reference,
     .cost = cost,

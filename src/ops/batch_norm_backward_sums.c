@@ -90,6 +90,7 @@ const struct cvy_op cvy_op_batch_norm_backward_sums = {
     .n_out = 3,
     .in_names = (const char *const[]){"dy", "x", "mean", "var", "mask"},
     .out_names = (const char *const[]){"row", "dweight", "dbias"},
+    .narrow_in = 1u << 0 | 1u << 1,
     .infer = infer,
     .reference = reference,
     .cost = cost,

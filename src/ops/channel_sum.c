@@ -57,6 +57,7 @@ const struct cvy_op cvy_op_channel_sum = {
     .n_out = 1,
     .in_names = (const char *const[]){"x"},
     .out_names = (const char *const[]){"y"},
+    .narrow_in = 1u << 0,
     .infer = infer,
     .reference = reference,
     .cost = cost,

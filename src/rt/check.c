@@ -11,19 +11,25 @@ static const double default_tolerance = 1e-5;
 /* TF32 rounds both factors of a product to 11 significant bits: each by at most 2^-11 of itself. */
 static const double tf32_tolerance = 1e-3;
 
+/* What comes out as bfloat16 is rounded to 8 significant bits: by at most 2^-9 of itself. */
+static const double bf16_tolerance = 2.5e-3;
+
 static double tolerance_of(const struct cvy_device *device, const struct cvy_op *op,
-                           const struct cvy_case *c) {
+                           const struct cvy_case *c, cvy_dtype narrow) {
+    if (narrow == CVY_BF16)
+        return bf16_tolerance;
     if (device->spec.allow_tf32 && op->flags & CVY_OP_PRODUCTS)
         return tf32_tolerance;
     return c->tolerance > 0 ? c->tolerance : default_tolerance;
 }
 
-static cvy_status check_case(struct cvy_device *device, const struct cvy_op *op, int index, uint64_t seed,
-                             const struct cvy_layout *layout, XXH3_state_t *hash,
-                             struct cvy_check_table *table) {
-    struct cvy_check_result result = {.op = op, .case_index = index};
-    result.tolerance = tolerance_of(device, op, &op->cases[index]);
-    if (cvy_check_case(device, &op->cases[index], seed, layout, hash, &result) != CVY_OK) {
+static cvy_status check_case(struct cvy_device *device, const struct cvy_op *op, int index,
+                             const struct cvy_check_what *what, const struct cvy_layout *layout,
+                             XXH3_state_t *hash, struct cvy_check_table *table) {
+    const struct cvy_case *c = &op->cases[index];
+    struct cvy_check_result result = {.op = op, .case_index = index, .narrow = what->narrow};
+    result.tolerance = tolerance_of(device, op, c, what->narrow);
+    if (cvy_check_case(device, c, what->seed, layout, hash, &result) != CVY_OK) {
         strncpy(result.reason, cvy_error(), sizeof result.reason - 1);
         result.error = NAN;
     }
@@ -31,24 +37,28 @@ static cvy_status check_case(struct cvy_device *device, const struct cvy_op *op,
     return cvy_vec_push(&table->results, result);
 }
 
-cvy_status cvy_check_run(struct cvy_device *device, uint64_t seed, const char *layout, const char *only,
+static bool is_wanted(const struct cvy_check_what *what, const struct cvy_op *op) {
+    if (op->flags & (CVY_OP_COLLECTIVE | CVY_OP_VIEW) || (what->narrow != CVY_F32 && !op->narrow_in))
+        return false;
+    return !what->only || strcmp(what->only, op->name) == 0;
+}
+
+cvy_status cvy_check_run(struct cvy_device *device, const struct cvy_check_what *what,
                          struct cvy_check_table *out) {
     cvy_status status = CVY_OK;
     size_t n_ops;
     const struct cvy_op *const *ops = cvy_op_table(&n_ops);
     const struct cvy_layout *start = NULL;
     *out = (struct cvy_check_table){0};
-    if (layout && !device->backend->layout_find(device, layout, &start))
-        return CVY_FAIL(CVY_ERR_USAGE, "%s knows no layout %s", device->name, layout);
+    if (what->layout && !device->backend->layout_find(device, what->layout, &start))
+        return CVY_FAIL(CVY_ERR_USAGE, "%s knows no layout %s", device->name, what->layout);
     XXH3_state_t *hash = XXH3_createState();
     if (!hash)
         return CVY_FAIL(CVY_ERR_MEMORY, "no memory for a hash");
     XXH3_64bits_reset(hash);
     for (size_t i = 0; i < n_ops; i++) {
-        if ((only && strcmp(only, ops[i]->name) != 0) || ops[i]->flags & (CVY_OP_COLLECTIVE | CVY_OP_VIEW))
-            continue;
-        for (int k = 0; k < ops[i]->n_cases; k++)
-            CVY_TRY_OUT(check_case(device, ops[i], k, seed, start, hash, out));
+        for (int k = 0; k < ops[i]->n_cases && is_wanted(what, ops[i]); k++)
+            CVY_TRY_OUT(check_case(device, ops[i], k, what, start, hash, out));
     }
     out->bits = XXH3_64bits_digest(hash);
 out:

@@ -9,6 +9,7 @@
 struct cvy_check_result {
     const struct cvy_op *op;
     int case_index;   /* into op->cases */
+    cvy_dtype narrow; /* of the inputs that op->narrow_in names; CVY_F32: as the case says */
     bool is_fallback; /* the reference kernel ran */
     bool has_passed;
     double error; /* the largest ||a-b|| / ||b|| of an output that is not private; NaN: not all was written */
@@ -22,11 +23,18 @@ struct cvy_check_table {
     uint64_t bits; /* xxh3 over all results: equal on two devices that compute the same bits */
 };
 
-/* seed: of the inputs. layout: name of the layout in which inputs of rank 4 lie at first, as if an earlier
-   operator had left them so; NULL: plain. only: the name of one operator; NULL: all.
-   Fails only when a check cannot be carried out at all; wrong results stand in the table.
+struct cvy_check_what {
+    uint64_t seed; /* of the inputs */
+    const char *
+        layout; /* in which inputs of rank 4 lie at first, as if an earlier operator had left them so; NULL: plain */
+    const char *only; /* the name of one operator; NULL: all */
+    cvy_dtype
+        narrow; /* CVY_BF16: operators that take it, with inputs of that type; CVY_F32: all, as the cases say */
+};
+
+/* Fails only when a check cannot be carried out at all; wrong results stand in the table.
    Called by the device's owner, after `enter`. */
-cvy_status cvy_check_run(struct cvy_device *device, uint64_t seed, const char *layout, const char *only,
+cvy_status cvy_check_run(struct cvy_device *device, const struct cvy_check_what *what,
                          struct cvy_check_table *out);
 void cvy_check_free(struct cvy_check_table *table);
 

@@ -104,6 +104,19 @@ static cvy_status download(struct check *c, int slot, const struct cvy_operand_s
 
 /* ---- one case ----------------------------------------------------------------------------------- */
 
+/* Values of a narrow type are those that it has. */
+static cvy_status round_values(const struct cvy_desc *desc, double *values) {
+    int64_t n = cvy_shape_count(&desc->shape);
+    void *narrow;
+    if (desc->dtype == CVY_F32)
+        return CVY_OK;
+    CVY_TRY(cvy_alloc_items(1, cvy_desc_bytes(desc), &narrow));
+    cvy_narrow(desc->dtype, values, n, narrow);
+    cvy_widen(desc->dtype, narrow, n, values);
+    free(narrow);
+    return CVY_OK;
+}
+
 /* Draws the inputs and computes the expected outputs. */
 static cvy_status expect(struct check *c, uint64_t seed) {
     for (int i = 0; i < c->shapes.n_in; i++) {
@@ -111,6 +124,7 @@ static cvy_status expect(struct check *c, uint64_t seed) {
             continue;
         CVY_TRY(CVY_ALLOC(c->drawn[i], (size_t)cvy_shape_count(&c->shapes.in[i].shape)));
         cvy_case_fill(c->test, i, &c->shapes.in[i], seed, c->drawn[i]);
+        CVY_TRY(round_values(&c->shapes.in[i], c->drawn[i]));
     }
     for (int o = 0; o < c->shapes.n_out; o++)
         CVY_TRY(CVY_ALLOC(c->expected[o], (size_t)cvy_shape_count(&c->shapes.out[o].shape)));
@@ -223,9 +237,20 @@ static cvy_status compare(struct check *c) {
     return CVY_OK;
 }
 
+/* The case's description, with the inputs of narrow type that the check asks for. */
+static cvy_status open_case(struct check *c) {
+    struct cvy_case_call *call = &c->shapes;
+    CVY_TRY(cvy_case_open(c->op, c->test, call));
+    for (int i = 0; i < call->n_in && i < 32; i++) {
+        if (c->op->narrow_in >> i & 1 && !call->is_absent[i])
+            call->in[i].dtype = c->result->narrow;
+    }
+    return cvy_op_infer(c->op, call->attrs, call->n_in, call->in, call->out);
+}
+
 static cvy_status run_case(struct check *c, uint64_t seed, const struct cvy_layout *layout) {
     void *in[CVY_CASE_MAX] = {NULL}, *out[CVY_CASE_MAX] = {NULL};
-    CVY_TRY(cvy_case_open(c->op, c->test, &c->shapes));
+    CVY_TRY(open_case(c));
     CVY_TRY(expect(c, seed));
     struct cvy_call call = make_call(c, layout);
     const struct cvy_kernel_impl *impl = cvy_kernel_select(c->device, &call, &c->result->is_fallback);

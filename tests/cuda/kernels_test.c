@@ -33,7 +33,7 @@ static void close_device(struct cvy_device *device) { device->backend->close(dev
 static uint64_t run_all(int index, uint64_t seed, const char *layout) {
     struct cvy_device *device = open_device(index);
     struct cvy_check_table table;
-    if (cvy_check_run(device, seed, layout, NULL, &table) != CVY_OK)
+    if (cvy_check_run(device, &(struct cvy_check_what){.seed = seed, .layout = layout}, &table) != CVY_OK)
         fail_msg("%s", cvy_error());
     for (size_t i = 0; i < table.results.n; i++) {
         const struct cvy_check_result *r = &table.results.data[i];

@@ -38,7 +38,9 @@ static cvy_status run_checks(struct job *job) {
     CVY_TRY(backend->open(&job->spec, &device));
     cvy_status status = backend->enter(device);
     if (status == CVY_OK)
-        status = cvy_check_run(device, job->seed, job->layout, job->only, &job->table);
+        status = cvy_check_run(
+            device, &(struct cvy_check_what){.seed = job->seed, .layout = job->layout, .only = job->only},
+            &job->table);
     backend->close(device);
     return status;
 }
