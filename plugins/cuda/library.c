@@ -1,6 +1,6 @@
 /* What the kernels that call cuDNN and cuBLASLt share. */
 #include "library.h"
-#include "launch.h"
+#include "operator.h"
 
 #include <limits.h>
 
@@ -13,27 +13,17 @@ static const struct cvy_operand_spec *operand(const struct cvy_call *call, int i
     return i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
 }
 
-bool cuda_supports_floats(const struct cvy_device *device, const struct cvy_call *call) {
-    (void)device;
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const struct cvy_operand_spec *spec = operand(call, i);
-        if (is_float(spec) && spec->desc.dtype != CVY_F32 && spec->desc.dtype != CVY_BF16)
-            return false;
-    }
-    return true;
-}
-
 bool cuda_supports_alike(const struct cvy_device *device, const struct cvy_call *call) {
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const struct cvy_operand_spec *spec = operand(call, i);
         if (is_float(spec) && spec->desc.dtype != call->in[0].desc.dtype)
             return false;
     }
-    return cuda_supports_floats(device, call);
+    return cuda_supports_half(device, call);
 }
 
 bool cuda_supports_products(const struct cvy_device *device, const struct cvy_call *call) {
-    return cuda_supports_floats(device, call) && call->in[0].desc.dtype == call->in[1].desc.dtype;
+    return cuda_supports_half(device, call) && call->in[0].desc.dtype == call->in[1].desc.dtype;
 }
 
 cvy_status cuda_tensor_new(struct cuda_device *me, const struct cvy_desc *desc,

@@ -18,9 +18,7 @@ static inline void *cuda_workspace(void *scratch) {
     return (void *)cvy_align_up((uintptr_t)scratch, CUDA_WORKSPACE_ALIGN);
 }
 
-/* supports: operands of floating-point type are float32 or bfloat16; _alike: all of one type; _products: inputs 0 and 1
-   of one type. */
-bool cuda_supports_floats(const struct cvy_device *device, const struct cvy_call *call);
+/* supports: as cuda_supports_half, and all floating-point operands of one type; _products: inputs 0 and 1 of one. */
 bool cuda_supports_alike(const struct cvy_device *device, const struct cvy_call *call);
 bool cuda_supports_products(const struct cvy_device *device, const struct cvy_call *call);
 
@@ -28,7 +26,7 @@ static inline enum cuda_type cuda_type_of(cvy_dtype type) {
     return type == CVY_BF16 ? CUDA_BF16 : type == CVY_F16 ? CUDA_F16 : CUDA_F32;
 }
 static inline cudnnDataType_t cuda_dnn_type(cvy_dtype type) {
-    return type == CVY_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+    return type == CVY_BF16 ? CUDNN_DATA_BFLOAT16 : type == CVY_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
 struct cuda_bias {       /* what is added to y, whose channels are innermost; channels 0: nothing */

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* All cases of one operator in one line. */
 struct row {
@@ -57,8 +56,8 @@ static cvy_status print_table(const struct cvy_check_table *table, bool as_json)
 static cvy_status check_device(struct cvy_device *device, const struct options *o) {
     struct cvy_check_table table = {.n_failed = 0};
     CVY_TRY(device->backend->enter(device));
-    const struct cvy_check_what what = {.seed = (uint64_t)o->seed,
-                                        .narrow = strcmp(o->dtype, "bf16") == 0 ? CVY_BF16 : CVY_F32};
+    struct cvy_check_what what = {.seed = (uint64_t)o->seed};
+    (void)cvy_dtype_parse(o->dtype, &what.narrow); /* the flag's choices are names of types */
     CVY_TRY(cvy_check_run(device, &what, &table));
     size_t n = table.results.n;
     int n_failed = table.n_failed;

@@ -69,6 +69,7 @@ static void schedules(struct flag_names *out) {
 static void dtypes(struct flag_names *out) {
     add_name(out, "f32");
     add_name(out, "bf16");
+    add_name(out, "f16");
 }
 
 static void algorithms(struct flag_names *out) {
@@ -231,8 +232,8 @@ static const struct flag seed_flags[] = {
 GROUP(seed, "Seed");
 
 static const struct flag dtype_flags[] = {
-    FLAG("dtype", TEXT, dtype, "bf16: the operators that take it, with inputs of that type", .initial = "f32",
-         .choices = dtypes),
+    FLAG("dtype", TEXT, dtype, "not f32: the operators that take it, with inputs of that type",
+         .initial = "f32", .choices = dtypes),
 };
 GROUP(dtype, "Types");
 

@@ -13,11 +13,12 @@ static const double tf32_tolerance = 1e-3;
 
 /* What comes out as bfloat16 is rounded to 8 significant bits: by at most 2^-9 of itself. */
 static const double bf16_tolerance = 2.5e-3;
+static const double f16_tolerance = 6e-4; /* 11 bits */
 
-static double tolerance_of(const struct cvy_device *device, const struct cvy_op *op,
-                           const struct cvy_case *c, cvy_dtype narrow) {
-    if (narrow == CVY_BF16)
-        return bf16_tolerance;
+static double tolerance_of(const struct cvy_device *device, const struct cvy_op *op, const struct cvy_case *c,
+                           cvy_dtype narrow) {
+    if (narrow != CVY_F32)
+        return narrow == CVY_BF16 ? bf16_tolerance : f16_tolerance;
     if (device->spec.allow_tf32 && op->flags & CVY_OP_PRODUCTS)
         return tf32_tolerance;
     return c->tolerance > 0 ? c->tolerance : default_tolerance;

@@ -29,7 +29,7 @@ struct cvy_check_what {
         layout; /* in which inputs of rank 4 lie at first, as if an earlier operator had left them so; NULL: plain */
     const char *only; /* the name of one operator; NULL: all */
     cvy_dtype
-        narrow; /* CVY_BF16: operators that take it, with inputs of that type; CVY_F32: all, as the cases say */
+        narrow; /* CVY_BF16, CVY_F16: operators that take it, with inputs of that type; CVY_F32: all, as the cases say */
 };
 
 /* Fails only when a check cannot be carried out at all; wrong results stand in the table.

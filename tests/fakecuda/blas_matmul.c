@@ -1,4 +1,4 @@
-/* cuBLASLt's product of two matrices of float32 or bfloat16, column by column. Its one algorithm wants a little workspace, which it
+/* cuBLASLt's product of two matrices of float32, bfloat16 or float16, column by column. Its one algorithm wants a little workspace, which it
    overwrites. */
 #include "fakecuda.h"
 
@@ -7,7 +7,7 @@
 
 struct matrix {
     int64_t rows, columns, step;
-    bool is_bf16;
+    uint8_t type; /* enum cuda_type */
 };
 
 struct multiply {
@@ -36,13 +36,16 @@ static cublasStatus_t make(size_t n_bytes, void *out) {
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t step) {
-    if (type != CUDA_R_32F && type != CUDA_R_16BF)
+    if (type != CUDA_R_32F && type != CUDA_R_16BF && type != CUDA_R_16F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (step < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t code = make(sizeof(struct matrix), out);
     if (code == CUBLAS_STATUS_SUCCESS)
-        *matrix_of(*out) = (struct matrix){(int64_t)rows, (int64_t)columns, step, type == CUDA_R_16BF};
+        *matrix_of(*out) = (struct matrix){(int64_t)rows, (int64_t)columns, step,
+                                           type == CUDA_R_16BF  ? CUDA_BF16
+                                           : type == CUDA_R_16F ? CUDA_F16
+                                                                : CUDA_F32};
     return code;
 }
 
@@ -119,8 +122,8 @@ static int64_t terms(const struct multiply *m, const struct matrix *a, const str
                      const struct matrix *d) {
     int64_t rows = m->is_a_turned ? a->columns : a->rows, n = m->is_a_turned ? a->rows : a->columns;
     int64_t columns = m->is_b_turned ? b->rows : b->columns, n_b = m->is_b_turned ? b->columns : b->rows;
-    bool fits = n == n_b && rows == d->rows && columns == d->columns && a->is_bf16 == b->is_bf16;
-    return fits && (a->is_bf16 || !d->is_bf16) ? n : -1;
+    bool fits = n == n_b && rows == d->rows && columns == d->columns && a->type == b->type;
+    return fits && (d->type == a->type || d->type == CUDA_F32) ? n : -1;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t multiply,
@@ -150,15 +153,20 @@ struct job {
     unsigned char *workspace;
 };
 
-static double load(const void *values, bool is_bf16, int64_t i) {
-    return (double)(is_bf16 ? cuda_of_bf16(((const uint16_t *)values)[i]) : ((const float *)values)[i]);
+static double load(const void *values, uint8_t type, int64_t i) {
+    return (double)(type == CUDA_F32 ? ((const float *)values)[i]
+                                     : cuda_widen(type, ((const uint16_t *)values)[i]));
 }
 
-static void store(void *values, bool is_bf16, int64_t i, double value) {
-    if (is_bf16)
-        ((uint16_t *)values)[i] = cuda_to_bf16((float)value);
-    else
+static void store(void *values, uint8_t type, int64_t i, double value) {
+    if (type == CUDA_F32)
         ((float *)values)[i] = (float)value;
+    else
+        ((uint16_t *)values)[i] = cuda_narrow(type, (float)value);
+}
+
+static size_t item_bytes(const struct matrix *m) {
+    return m->type == CUDA_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
 static void run(void *payload) {
@@ -171,18 +179,18 @@ static void run(void *payload) {
         j->workspace[k] = 0xFF;
     for (int64_t column = 0; column < j->d.columns; column++) {
         for (int64_t row = 0; row < j->d.rows; row++) {
-            double sum = j->multiply.has_bias ? load(j->multiply.bias, j->d.is_bf16, row) : 0;
+            double sum = j->multiply.has_bias ? load(j->multiply.bias, j->d.type, row) : 0;
             for (int64_t k = 0; k < n; k++)
-                sum += load(j->a_at, j->a.is_bf16, row * a_row + k * a_term) *
-                       load(j->b_at, j->b.is_bf16, column * b_column + k * b_term);
-            store(j->d_at, j->d.is_bf16, column * j->d.step + row, sum);
+                sum += load(j->a_at, j->a.type, row * a_row + k * a_term) *
+                       load(j->b_at, j->b.type, column * b_column + k * b_term);
+            store(j->d_at, j->d.type, column * j->d.step + row, sum);
         }
     }
 }
 
 static struct cuda_range range_of(const void *at, const struct matrix *m, bool is_write) {
     size_t n = (size_t)(m->step * (m->columns - 1) + m->rows);
-    return (struct cuda_range){at, n * (m->is_bf16 ? sizeof(uint16_t) : sizeof(float)), is_write};
+    return (struct cuda_range){at, n * item_bytes(m), is_write};
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t multiply, const void *alpha,
@@ -204,7 +212,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t mult
         range_of(b_at, &j.b, false),
         range_of(d_at, &j.d, true),
         {workspace, WORKSPACE, true},
-        {j.multiply.bias, (size_t)j.d.rows * (j.d.is_bf16 ? sizeof(uint16_t) : sizeof(float)), false},
+        {j.multiply.bias, (size_t)j.d.rows * item_bytes(&j.d), false},
     };
     cudaError_t code =
         fake_enqueue(stream, "product", ranges, j.multiply.has_bias ? 5 : 4, run, &j, sizeof j);

@@ -58,27 +58,31 @@ cudnnStatus_t fake_dnn_enqueue(cudnnHandle_t handle, const char *name, const str
 DESCRIPTOR(TensorDescriptor, cudnnTensorDescriptor_t)
 DESCRIPTOR(FilterDescriptor, cudnnFilterDescriptor_t)
 DESCRIPTOR(ConvolutionDescriptor, cudnnConvolutionDescriptor_t)
+DESCRIPTOR(ActivationDescriptor, cudnnActivationDescriptor_t)
+
+static uint8_t half_type(cudnnDataType_t type) { return type == CUDNN_DATA_BFLOAT16 ? CUDA_BF16 : CUDA_F16; }
 
 float *fake_widen(const void *values, cudnnDataType_t type, int64_t n) {
     float *wide = malloc((size_t)(n + !n) * sizeof *wide);
     for (int64_t i = 0; i < n && wide; i++)
-        wide[i] = type == CUDNN_DATA_BFLOAT16 ? cuda_of_bf16(((const uint16_t *)values)[i])
-                                              : ((const float *)values)[i];
+        wide[i] = type == CUDNN_DATA_FLOAT ? ((const float *)values)[i]
+                                           : cuda_widen(half_type(type), ((const uint16_t *)values)[i]);
     return wide;
 }
 
 void fake_narrow(void *to, cudnnDataType_t type, const float *values, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        if (type == CUDNN_DATA_BFLOAT16)
-            ((uint16_t *)to)[i] = cuda_to_bf16(values[i]);
-        else
+        if (type == CUDNN_DATA_FLOAT)
             ((float *)to)[i] = values[i];
+        else
+            ((uint16_t *)to)[i] = cuda_narrow(half_type(type), values[i]);
     }
 }
 
 static cudnnStatus_t set_dims(int64_t out[4], cudnnTensorFormat_t format, cudnnDataType_t type,
                               const int dim[4]) {
-    if (format != CUDNN_TENSOR_NHWC || (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16))
+    if (format != CUDNN_TENSOR_NHWC ||
+        (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16 && type != CUDNN_DATA_HALF))
         return CUDNN_STATUS_NOT_SUPPORTED;
     for (int k = 0; k < 4; k++) {
         if (dim[k] < 1)
@@ -122,4 +126,11 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t c, cudnnM
     (void)c;
     bool is_known = type == CUDNN_DEFAULT_MATH || type == CUDNN_FMA_MATH || type == CUDNN_TENSOR_OP_MATH;
     return is_known ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a, cudnnActivationMode_t mode,
+                                           cudnnNanPropagation_t nan, double coefficient) {
+    (void)nan, (void)coefficient;
+    a->mode = mode;
+    return mode == CUDNN_ACTIVATION_IDENTITY ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }

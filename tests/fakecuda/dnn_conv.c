@@ -11,6 +11,7 @@ struct job {
     cudnnDataType_t type;
     int64_t x_dim[4], w_dim[4], y_dim[4];
     float *x, *w, *y; /* or as bfloat16, while the job waits */
+    float *bias;      /* of y's channels, or NULL; likewise */
     float *turned;    /* turned: weights as [group][tap][in][out] */
     void (*row)(const struct job *job, const float *x, int64_t group, int64_t tap, const float *y);
 };
@@ -87,6 +88,8 @@ static int64_t result_count(const struct job *j) {
 
 static void compute(const struct job *j) {
     memset(result_of(j), 0, (size_t)result_count(j) * sizeof(float));
+    for (int64_t i = 0; j->bias && i < fake_count(j->y_dim); i++)
+        j->y[i] = j->bias[i % j->y_dim[1]];
     if (j->row == forward_row)
         turn_weights(j);
     for (int64_t n = 0; n < j->y_dim[0]; n++) {
@@ -107,11 +110,13 @@ static void run(void *payload) {
     wide.x = fake_widen(j->x, j->type, fake_count(j->x_dim));
     wide.w = fake_widen(j->w, j->type, fake_count(j->w_dim));
     wide.y = fake_widen(j->y, j->type, fake_count(j->y_dim));
+    wide.bias = j->bias ? fake_widen(j->bias, j->type, j->y_dim[1]) : NULL;
     compute(&wide);
     fake_narrow(result_of(j), j->type, result_of(&wide), result_count(j));
     free(wide.x);
     free(wide.w);
     free(wide.y);
+    free(wide.bias);
 }
 
 /* ---- what fits together ---------------------------------------------------------------------------------- */
@@ -147,13 +152,19 @@ static cudnnStatus_t start(struct job *j, cudnnTensorDescriptor_t x, cudnnFilter
     return check(c, x, w, y);
 }
 
-/* Reads the other two operands, writes the result (0: x, 1: w, 2: y) and the workspace. */
+/* Reads the other two operands and the bias, writes the result (0: x, 1: w, 2: y) and the workspace. */
 static cudnnStatus_t enqueue(cudnnHandle_t handle, const struct job *j, int result, size_t workspace) {
+    const int64_t bias[4] = {j->y_dim[1], 1, 1, j->bias ? 1 : 0};
     const struct cuda_range ranges[] = {{j->x, fake_tensor_bytes(j->x_dim, j->type), result == 0},
                                         {j->w, fake_tensor_bytes(j->w_dim, j->type), result == 1},
                                         {j->y, fake_tensor_bytes(j->y_dim, j->type), result == 2},
-                                        {j->turned, workspace, true}};
-    return fake_dnn_enqueue(handle, "convolution", ranges, workspace ? 4 : 3, run, j, sizeof *j);
+                                        {j->turned, workspace, true},
+                                        {j->bias, fake_tensor_bytes(bias, j->type), false}};
+    return fake_dnn_enqueue(handle, "convolution", ranges,
+                            j->bias     ? 5
+                            : workspace ? 4
+                                        : 3,
+                            run, j, sizeof *j);
 }
 
 /* ---- forward --------------------------------------------------------------------------------------------- */
@@ -170,26 +181,44 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, cudn
     return check(c, x, w, y);
 }
 
+static cudnnStatus_t forward(cudnnHandle_t handle, struct job *j, void *workspace, size_t n_bytes) {
+    size_t needed = (size_t)fake_count(j->w_dim) * sizeof(float);
+    if (!workspace || n_bytes < needed || (uintptr_t)workspace % WORKSPACE_ALIGN != 0)
+        return CUDNN_STATUS_BAD_PARAM;
+    j->turned = workspace;
+    j->row = forward_row;
+    return enqueue(handle, j, 2, needed);
+}
+
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha, cudnnTensorDescriptor_t x_desc,
                                       const void *x, cudnnFilterDescriptor_t w_desc, const void *w,
                                       cudnnConvolutionDescriptor_t c, cudnnConvolutionFwdAlgo_t algorithm,
                                       void *workspace, size_t n_bytes, const void *beta,
                                       cudnnTensorDescriptor_t y_desc, void *y) {
     struct job j;
-    size_t needed = 0;
-    cudnnStatus_t code =
-        cudnnGetConvolutionForwardWorkspaceSize(handle, x_desc, w_desc, c, y_desc, algorithm, &needed);
-    if (code != CUDNN_STATUS_SUCCESS)
-        return code;
-    if (!workspace || n_bytes < needed || (uintptr_t)workspace % WORKSPACE_ALIGN != 0)
-        return CUDNN_STATUS_BAD_PARAM;
-    code = start(&j, x_desc, w_desc, c, y_desc);
-    if (code != CUDNN_STATUS_SUCCESS || !fake_is_plain(alpha, beta))
-        return code != CUDNN_STATUS_SUCCESS ? code : CUDNN_STATUS_NOT_SUPPORTED;
+    cudnnStatus_t code = start(&j, x_desc, w_desc, c, y_desc);
+    if (algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM || !fake_is_plain(alpha, beta))
+        return CUDNN_STATUS_NOT_SUPPORTED;
     j.x = (float *)x, j.w = (float *)w, j.y = y;
-    j.turned = workspace;
-    j.row = forward_row;
-    return enqueue(handle, &j, 2, needed);
+    return code == CUDNN_STATUS_SUCCESS ? forward(handle, &j, workspace, n_bytes) : code;
+}
+
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t handle, const void *alpha, cudnnTensorDescriptor_t x_desc, const void *x,
+    cudnnFilterDescriptor_t w_desc, const void *w, cudnnConvolutionDescriptor_t c,
+    cudnnConvolutionFwdAlgo_t algorithm, void *workspace, size_t n_bytes, const void *of_z,
+    cudnnTensorDescriptor_t z_desc, const void *z, cudnnTensorDescriptor_t bias_desc, const void *bias,
+    cudnnActivationDescriptor_t activation, cudnnTensorDescriptor_t y_desc, void *y) {
+    struct job j;
+    cudnnStatus_t code = start(&j, x_desc, w_desc, c, y_desc);
+    if (algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM || !fake_is_plain(alpha, of_z) ||
+        activation->mode != CUDNN_ACTIVATION_IDENTITY)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    if (bias_desc->type != y_desc->type || fake_count(bias_desc->dim) != y_desc->dim[1] || z_desc != y_desc ||
+        z != y)
+        return CUDNN_STATUS_BAD_PARAM;
+    j.x = (float *)x, j.w = (float *)w, j.y = y, j.bias = (float *)bias;
+    return code == CUDNN_STATUS_SUCCESS ? forward(handle, &j, workspace, n_bytes) : code;
 }
 
 /* ---- gradients ------------------------------------------------------------------------------------------- */

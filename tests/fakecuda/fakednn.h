@@ -1,4 +1,4 @@
-/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC, float32 and bfloat16 alone. */
+/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC alone, of float32, bfloat16 and float16. */
 #ifndef FAKEDNN_H
 #define FAKEDNN_H
 
@@ -24,9 +24,13 @@ struct cudnnConvolutionStruct {
     int64_t padding[2], stride[2], dilation[2], groups;
 };
 
+struct cudnnActivationStruct {
+    cudnnActivationMode_t mode;
+};
+
 static inline int64_t fake_count(const int64_t dim[4]) { return dim[0] * dim[1] * dim[2] * dim[3]; }
 static inline size_t fake_tensor_bytes(const int64_t dim[4], cudnnDataType_t type) {
-    return (size_t)fake_count(dim) * (type == CUDNN_DATA_BFLOAT16 ? sizeof(uint16_t) : sizeof(float));
+    return (size_t)fake_count(dim) * (type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t));
 }
 
 /* A tensor's values as float32, in memory of the host, and back. The caller frees it; NULL: no memory. */

@@ -27,8 +27,12 @@ struct conv {
     int algorithm;
     size_t workspace;
     struct cuda_bias bias; /* of a forward call */
+    /* Of 16 bits, bias is added by cuDNN, before y is rounded; else NULL. */
+    cudnnTensorDescriptor_t fused_bias;
+    cudnnActivationDescriptor_t identity;
     /* cuDNN gives dw in the type of its factors: elements that are made so in scratch memory, and then cast; else 0 */
     int64_t n_narrow;
+    cvy_dtype type; /* of the factors */
 };
 
 /* ---- the three calls ------------------------------------------------------------------------------------- */
@@ -44,6 +48,12 @@ static cudnnStatus_t forward_call(const struct conv *k, void *const *in, void *c
     return cudnnConvolutionForward(k->device->cudnn, &one, k->x, in[0], k->w, in[1], k->conv,
                                    (cudnnConvolutionFwdAlgo_t)k->algorithm, workspace, k->workspace, &zero,
                                    k->y, out[0]);
+}
+
+static cudnnStatus_t fused_call(const struct conv *k, void *const *in, void *const *out, void *workspace) {
+    return cudnnConvolutionBiasActivationForward(
+        k->device->cudnn, &one, k->x, in[0], k->w, in[1], k->conv, (cudnnConvolutionFwdAlgo_t)k->algorithm,
+        workspace, k->workspace, &zero, k->y, out[0], k->fused_bias, in[2], k->identity, k->y, out[0]);
 }
 
 static cudnnStatus_t data_measure(const struct conv *k, size_t *n_bytes) {
@@ -86,7 +96,7 @@ static const struct pass weights_pass = {&cuda_kernel_conv2d_backward_weights,
 
 /* The bytes in front of the workspace for a result in another type. */
 static size_t narrow_bytes(const struct conv *k) {
-    return cvy_align_up((size_t)k->n_narrow * cvy_dtype_size(CVY_BF16), CUDA_WORKSPACE_ALIGN);
+    return cvy_align_up((size_t)k->n_narrow * cvy_dtype_size(k->type), CUDA_WORKSPACE_ALIGN);
 }
 
 static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
@@ -94,11 +104,15 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     char *narrow = cuda_workspace(scratch);
     void *const *result = k->n_narrow ? (void *const[]){narrow} : out;
     TRY_DNN(k->device, cudnnSetStream(k->device->cudnn, cuda_stream(k->device)));
-    cudnnStatus_t code = k->pass->call(k, in, result, k->workspace ? narrow + narrow_bytes(k) : NULL);
+    void *workspace = k->workspace ? narrow + narrow_bytes(k) : NULL;
+    cudnnStatus_t code = k->fused_bias ? fused_call(k, in, out, workspace) : CUDNN_STATUS_NOT_SUPPORTED;
+    if (k->fused_bias && CUDNN_STATUS_CATEGORY(code) != CUDNN_STATUS_NOT_SUPPORTED)
+        return code == CUDNN_STATUS_SUCCESS ? CVY_OK : cuda_failed_dnn(k->device->base.name, code, "conv2d");
+    code = k->pass->call(k, in, result, workspace);
     if (code != CUDNN_STATUS_SUCCESS)
         return cuda_failed_dnn(k->device->base.name, code, k->pass->impl->op);
     if (k->n_narrow)
-        return cuda_cast(k->device, k->n_narrow, CVY_BF16, narrow, CVY_F32, out[0]);
+        return cuda_cast(k->device, k->n_narrow, k->type, narrow, CVY_F32, out[0]);
     return k->bias.channels ? cuda_add_bias(k->device, &k->bias, out[0], in[2]) : CVY_OK;
 }
 
@@ -110,6 +124,10 @@ static void release(struct cvy_kernel *kernel) {
         (void)cudnnDestroyTensorDescriptor(k->x);
     if (k->y)
         (void)cudnnDestroyTensorDescriptor(k->y);
+    if (k->fused_bias)
+        (void)cudnnDestroyTensorDescriptor(k->fused_bias);
+    if (k->identity)
+        (void)cudnnDestroyActivationDescriptor(k->identity);
     if (k->w)
         (void)cudnnDestroyFilterDescriptor(k->w);
     if (k->conv)
@@ -123,9 +141,9 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     return CVY_OK;
 }
 
-/* Tensor cores round nothing of a bfloat16; of a float32 they would. */
+/* Tensor cores round nothing of a number of 16 bits; of a float32 they would. */
 static cudnnMathType_t math_type(const struct cuda_device *me, cvy_dtype type) {
-    if (type == CVY_BF16)
+    if (type != CVY_F32)
         return CUDNN_TENSOR_OP_MATH;
     return me->base.spec.allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
@@ -146,6 +164,19 @@ static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, con
     TRY_DNN(me, cudnnSetConvolutionGroupCount(k->conv, (int)a->groups));
     TRY_DNN(me, cudnnSetConvolutionMathType(k->conv, math_type(me, x->desc.dtype)));
     return CVY_OK;
+}
+
+/* The bias of a forward call: by cuDNN, which has it for one algorithm, where y would else be rounded twice. */
+static cvy_status describe_bias(struct conv *k, const struct cvy_call *call) {
+    struct cuda_device *me = k->device;
+    k->bias = cuda_bias_of(call, call->out[0].desc.shape.dim[1]);
+    if (!k->bias.channels || k->type == CVY_F32 || k->bias.type != k->type ||
+        k->algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
+        return CVY_OK;
+    TRY_DNN(me, cudnnCreateActivationDescriptor(&k->identity));
+    TRY_DNN(me, cudnnSetActivationDescriptor(k->identity, CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0));
+    return cuda_tensor_new(me, &(struct cvy_desc){k->type, CVY_SHAPE(1, k->bias.channels, 1, 1)}, cuda_nhwc,
+                           &k->fused_bias);
 }
 
 /* *is_found: cuDNN has one of the pass's algorithms for this call. */
@@ -173,6 +204,7 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
     k->base.impl = pass->impl;
     k->device = cuda_device(device);
     k->pass = pass;
+    k->type = x->desc.dtype;
     CVY_TRY_OUT(describe(k, call->attrs, x, w, y));
     CVY_TRY_OUT(choose_algorithm(k, &is_found));
     if (!is_found) {
@@ -180,8 +212,8 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
         return cuda_conv_own(device, call, x, y, out, scratch_bytes);
     }
     if (is_forward)
-        k->bias = cuda_bias_of(call, y->desc.shape.dim[1]);
-    if (w->desc.dtype != x->desc.dtype)
+        CVY_TRY_OUT(describe_bias(k, call));
+    if (w->desc.dtype != k->type)
         k->n_narrow = cvy_shape_count(&w->desc.shape);
     *scratch_bytes = cuda_workspace_scratch(narrow_bytes(k) + k->workspace);
     *out = &k->base;

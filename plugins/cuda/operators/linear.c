@@ -60,13 +60,17 @@ static void release(struct cvy_kernel *kernel) {
 
 /* ---- preparing ------------------------------------------------------------------------------------------- */
 
+static cudaDataType_t blas_type(cvy_dtype type) {
+    return type == CVY_BF16 ? CUDA_R_16BF : type == CVY_F16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
 /* [rows,last] is cuBLASLt's matrix last x rows. */
 static cvy_status describe_matrix(struct cuda_device *me, const struct cvy_operand_spec *spec,
                                   cublasLtMatrixLayout_t *out) {
     const struct cvy_shape *shape = &spec->desc.shape;
     int64_t last = shape->dim[shape->n - 1];
-    TRY_BLAS(me, cublasLtMatrixLayoutCreate(out, spec->desc.dtype == CVY_BF16 ? CUDA_R_16BF : CUDA_R_32F,
-                                            (uint64_t)last, (uint64_t)(cvy_shape_count(shape) / last), last));
+    TRY_BLAS(me, cublasLtMatrixLayoutCreate(out, blas_type(spec->desc.dtype), (uint64_t)last,
+                                            (uint64_t)(cvy_shape_count(shape) / last), last));
     return CVY_OK;
 }
 

@@ -55,7 +55,7 @@ static struct cuda_plan plan_of(const struct cvy_call *call, enum cuda_function 
         fill;                                                                                   \
         return cuda_prepare_plan(device, call, &cuda_kernel_##name, &plan, out, scratch_bytes); \
     }                                                                                           \
-    CUDA_PLAN_KERNEL(name, .supports = cuda_supports_floats, .choose = choose)
+    CUDA_PLAN_KERNEL(name, .supports = cuda_supports_half, .choose = choose)
 #define DIM plan.step[0].args.dim
 POOL_KERNEL(max_pool, CUDA_max_pool, false, fill_window(call->attrs, DIM))
 POOL_KERNEL(max_pool_backward, CUDA_max_pool_backward, true, fill_window(call->attrs, DIM))
