@@ -173,12 +173,17 @@ static void async_equals_cpu(void **state) {
 
 /* ---- a backend with a wrong kernel --------------------------------------------------------------- */
 
+static const struct cvy_kernel_impl lazy;
+
 static cvy_status lazy_prepare(struct cvy_device *device, const struct cvy_call *call,
                                struct cvy_kernel **out, size_t *scratch_bytes) {
     (void)device, (void)call;
     *scratch_bytes = 0;
     *out = calloc(1, sizeof **out);
-    return *out ? CVY_OK : CVY_ERR_MEMORY;
+    if (!*out)
+        return CVY_ERR_MEMORY;
+    (*out)->impl = &lazy;
+    return CVY_OK;
 }
 
 static cvy_status lazy_run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
