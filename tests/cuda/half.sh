@@ -4,9 +4,10 @@
 export CONVOY_PLUGINS="$BUILD/fakecuda"
 
 for type in bf16 f16; do
+    ok check --backend cuda --dtype $type --tf32
     ok check --backend cuda --dtype $type
     has out conv2d_backward_weights
     ! awk 'NR > 1 && $3 != "native"' out | grep . || die "no kernel for $type"
-    FAKECUDA_CONVOLUTIONS=0 ok check --backend cuda --dtype $type
+    FAKECUDA_PRODUCTS=0 ok check --backend cuda --dtype $type
 done
 fails 2 "--dtype i64" check --backend cuda --dtype i64

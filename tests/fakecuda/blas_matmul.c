@@ -11,7 +11,7 @@ struct matrix {
 };
 
 struct multiply {
-    bool is_a_turned, is_b_turned, has_bias;
+    bool is_a_turned, is_b_turned, has_bias, is_tf32;
     const void *bias; /* of the type of D */
 };
 
@@ -58,7 +58,10 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasCompute
                                         cudaDataType_t scale) {
     if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) || scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    return make(sizeof(struct multiply), out);
+    cublasStatus_t code = make(sizeof(struct multiply), out);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        multiply_of(*out)->is_tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    return code;
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t multiply) {
@@ -122,7 +125,8 @@ static int64_t terms(const struct multiply *m, const struct matrix *a, const str
                      const struct matrix *d) {
     int64_t rows = m->is_a_turned ? a->columns : a->rows, n = m->is_a_turned ? a->rows : a->columns;
     int64_t columns = m->is_b_turned ? b->rows : b->columns, n_b = m->is_b_turned ? b->columns : b->rows;
-    bool fits = n == n_b && rows == d->rows && columns == d->columns && a->type == b->type;
+    bool fits = n == n_b && rows == d->rows && columns == d->columns && a->type == b->type &&
+                (!m->is_tf32 || a->type == CUDA_F32);
     return fits && (d->type == a->type || d->type == CUDA_F32) ? n : -1;
 }
 
@@ -135,7 +139,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     *n_found = 0;
     if (terms(multiply_of(multiply), matrix_of(a), matrix_of(b), matrix_of(d)) < 0 || n_wanted < 1 || c != d)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (((struct preference *)(void *)preference)->workspace < WORKSPACE)
+    if (((struct preference *)(void *)preference)->workspace < WORKSPACE || !fake_has_products())
         return CUBLAS_STATUS_NOT_SUPPORTED;
     results[0] = (cublasLtMatmulHeuristicResult_t){
         .algo.data = {MAGIC}, .workspaceSize = WORKSPACE, .state = CUBLAS_STATUS_SUCCESS};

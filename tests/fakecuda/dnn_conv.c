@@ -1,6 +1,6 @@
 /* cuDNN's three convolutions: one walk over the taps, channels innermost. Only deterministic algorithms are known.
    Forward wants a workspace, for weights with their output channels innermost; the gradients want none.
-   FAKECUDA_CONVOLUTIONS=0: it has none at all, as some cuDNN has none for some call. */
+   With FAKECUDA_PRODUCTS=0 it has none, as some cuDNN has none for some call. */
 #include "fakednn.h"
 
 #include <stdlib.h>
@@ -121,15 +121,10 @@ static void run(void *payload) {
 
 /* ---- what fits together ---------------------------------------------------------------------------------- */
 
-static bool has_algorithms(void) {
-    const char *text = getenv("FAKECUDA_CONVOLUTIONS");
-    return !text || strcmp(text, "0") != 0;
-}
-
 static cudnnStatus_t check(cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t x_desc,
                            cudnnFilterDescriptor_t w_desc, cudnnTensorDescriptor_t y_desc) {
     const int64_t *x = x_desc->dim, *w = w_desc->dim, *y = y_desc->dim;
-    if (!has_algorithms())
+    if (!fake_has_products())
         return CUDNN_STATUS_NOT_SUPPORTED;
     if (x_desc->type != w_desc->type || x_desc->type != y_desc->type)
         return CUDNN_STATUS_BAD_PARAM;

@@ -11,6 +11,7 @@
      something enqueued ("copy", "relu"), which then fails when it runs. FAKECUDA_STALL="device=1,op=relu,seconds=2": it
      takes so long; without seconds, for ever. What is left out means any.
    - FAKECUDA_DEVICES: how many GPUs, by default 8.
+   - FAKECUDA_PRODUCTS=0: cuDNN and cuBLASLt have no algorithm for any convolution or product.
    The variables are read at the first call, and again after all streams, events and memory were given back. */
 #ifndef FAKECUDA_H
 #define FAKECUDA_H
@@ -20,6 +21,8 @@
 /* Puts run(payload) into the stream; the payload is copied. `name`, a constant, and the ranges are for the checks. */
 cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cuda_range *ranges, int n_ranges,
                          void (*run)(void *payload), const void *payload, size_t payload_bytes);
+
+bool fake_has_products(void); /* FAKECUDA_PRODUCTS */
 
 /* For calls of other libraries: does FAKECUDA_FAIL order this one ("cudnnCreate") to fail now? */
 bool fake_call_fails(const char *name);

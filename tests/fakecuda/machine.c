@@ -1,5 +1,7 @@
 /* What the pretend machine has: versions, memory. FAKECUDA_DRIVER and FAKECUDA_CUDNN are versions in place of those that
    the plugin was built with, as cudaDriverGetVersion and cudnnGetVersion count them; driver 0: there is none. */
+#include "fakecuda.h"
+
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
@@ -9,6 +11,8 @@ static int number_of(const char *variable, int otherwise) {
     const char *text = getenv(variable);
     return text ? atoi(text) : otherwise;
 }
+
+bool fake_has_products(void) { return number_of("FAKECUDA_PRODUCTS", 1) != 0; }
 
 cudaError_t cudaDriverGetVersion(int *version) {
     *version = number_of("FAKECUDA_DRIVER", CUDART_VERSION);

@@ -2,8 +2,8 @@
    The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN
    has none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So
    the bits of a call depend on its shapes and the GPU alone. What cuDNN has none of these for, our own functions do. */
-#include "operators/conv2d.h"
 #include "library.h"
+#include "operators/own_products.h"
 
 #include "ops/conv2d.h"
 
@@ -209,7 +209,7 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
     CVY_TRY_OUT(choose_algorithm(k, &is_found));
     if (!is_found) {
         release(&k->base);
-        return cuda_conv_own(device, call, x, y, out, scratch_bytes);
+        return cuda_own_conv(device, call, x, y, out, scratch_bytes);
     }
     if (is_forward)
         CVY_TRY_OUT(describe_bias(k, call));

@@ -1,8 +1,9 @@
 /* linear and its two gradients, by cuBLASLt. Matrices there lie column by column, so our rows [rows,in] are its matrix
    in x rows:    y' = w^T x'      dx' = w dy'      dw' = x' dy'^T      (' : as cuBLASLt sees it)
-   The algorithm is the first that cuBLASLt proposes for the shapes; all of those add in a fixed order. */
+   The algorithm is the first that cuBLASLt proposes for the shapes; all of those add in a fixed order. What
+   it proposes none for, our own functions do. */
 #include "library.h"
-#include "operator.h"
+#include "operators/own_products.h"
 
 #include <stdlib.h>
 
@@ -78,7 +79,7 @@ static cvy_status describe(struct linear *k, const struct cvy_call *call) {
     struct cuda_device *me = k->device;
     cublasOperation_t turned = CUBLAS_OP_T;
     cublasLtEpilogue_t with_bias = CUBLASLT_EPILOGUE_BIAS;
-    bool is_tf32 = me->base.spec.allow_tf32;
+    bool is_tf32 = me->base.spec.allow_tf32 && call->in[0].desc.dtype == CVY_F32;
     TRY_BLAS(me, cublasLtMatmulDescCreate(
                      &k->multiply, is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
     if (k->pass->is_a_turned)
@@ -109,7 +110,7 @@ static cublasStatus_t fill_preference(cublasLtMatmulPreference_t preference) {
     return code;
 }
 
-static cvy_status choose_algorithm(struct linear *k) {
+static cvy_status choose_algorithm(struct linear *k, bool *is_found) {
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
@@ -121,6 +122,9 @@ static cvy_status choose_algorithm(struct linear *k) {
     (void)cublasLtMatmulPreferenceDestroy(preference);
     if (code == CUBLAS_STATUS_SUCCESS)
         code = n == 1 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
+    *is_found = code == CUBLAS_STATUS_SUCCESS;
+    if (code == CUBLAS_STATUS_NOT_SUPPORTED)
+        return CVY_OK;
     if (code != CUBLAS_STATUS_SUCCESS)
         return cuda_failed_blas(k->device->base.name, code, k->pass->impl->op);
     k->algorithm = found.algo;
@@ -132,17 +136,24 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
                        struct cvy_kernel **out, size_t *scratch_bytes) {
     struct linear *k;
     cvy_status status;
+    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass, is_found;
+    const struct cvy_operand_spec *x = is_data ? &call->out[0] : &call->in[!is_forward];
+    const struct cvy_operand_spec *y = is_forward ? &call->out[0] : &call->in[0];
     CVY_TRY(CVY_ALLOC(k, 1));
     k->base.impl = pass->impl;
     k->device = cuda_device(device);
     k->pass = pass;
-    if (pass == &forward_pass)
+    if (is_forward)
         k->bias = cuda_bias_of(call, call->in[1].desc.shape.dim[0]);
     k->adds_bias = k->bias.channels && k->bias.type == k->bias.y_type;
     if (k->adds_bias)
         k->bias.channels = 0;
     CVY_TRY_OUT(describe(k, call));
-    CVY_TRY_OUT(choose_algorithm(k));
+    CVY_TRY_OUT(choose_algorithm(k, &is_found));
+    if (!is_found) {
+        release(&k->base);
+        return cuda_own_linear(device, call, x, y, out, scratch_bytes);
+    }
     *scratch_bytes = cuda_workspace_scratch(k->workspace);
     *out = &k->base;
 out:

@@ -1,4 +1,4 @@
-# Convolutions that cuDNN refuses run by functions of our own: the same sums, and the same training.
+# Convolutions and products that the libraries refuse run by functions of our own: the same sums, and the same training.
 . "$SOURCE/tests/cli/harness"
 [ -f "$BUILD/fakecuda/libconvoy_cuda.so" ] || skip "the CUDA plugin was not built: there are no headers of CUDA and cuDNN"
 export CONVOY_PLUGINS="$BUILD/fakecuda"
@@ -12,10 +12,10 @@ ok $train --devices cpu:0
 cpu=$(loss)
 ok $train --devices cuda:0
 cudnn=$(loss)
-FAKECUDA_CONVOLUTIONS=0 ok $train --devices cuda:0
+FAKECUDA_PRODUCTS=0 ok $train --devices cuda:0
 own=$(loss)
 near "$cpu" "$cudnn" || die "losses: cpu $cpu, cuda $cudnn"
 near "$cpu" "$own" || die "losses: cpu $cpu, cuda by own functions $own"
 
-FAKECUDA_CONVOLUTIONS=0 ok check --backend cuda
+FAKECUDA_PRODUCTS=0 ok check --backend cuda
 ok check --backend cuda --tf32
