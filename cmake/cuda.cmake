@@ -65,6 +65,21 @@ function(cvy_cuda_plugin)
     set_property(TEST cuda.fake_${stem} PROPERTY LABELS cuda)
   endforeach()
 
+  # again with the CUDA code itself, thread by thread: fakesimt/libconvoy_cuda.so
+  find_program(CVY_CXX NAMES c++ g++ clang++)
+  if(CVY_CXX AND NOT CVY_SANITIZE) # sanitizers lose their way in its contexts
+    set(simt ${CMAKE_BINARY_DIR}/cuda/launch_simt.o)
+    add_custom_command(
+      OUTPUT ${simt} DEPFILE ${simt}.d DEPENDS tests/fakecuda/launch_simt.cc ${CMAKE_BINARY_DIR}/cuda/functions_all.h
+      COMMAND ${CVY_CXX} -c -O2 -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas
+              $<$<BOOL:${CVY_WERROR}>:-Werror> -MD -MF ${simt}.d -I${CMAKE_SOURCE_DIR}/plugins/cuda
+              -I${CMAKE_SOURCE_DIR}/tests/fakecuda -I${CMAKE_BINARY_DIR}/cuda -isystem ${CVY_CUDA_INCLUDE}
+              ${CMAKE_SOURCE_DIR}/tests/fakecuda/launch_simt.cc -o ${simt}
+      COMMENT "launch_device.cu for the host")
+    cvy_cuda_target(convoy_fakesimt fakesimt ${simt})
+    target_link_libraries(convoy_fakesimt PRIVATE cvy_fakecuda stdc++)
+  endif()
+
   find_program(CVY_NVCC nvcc HINTS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
   if(NOT CVY_NVCC)
     message(STATUS "Convoy without cuda: there is no nvcc")
@@ -116,4 +131,10 @@ function(cvy_cuda_tests dir)
   endforeach()
   set_property(TEST ${tests} PROPERTY LABELS cuda)
   set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT "CONVOY_PLUGINS=${CMAKE_BINARY_DIR}/fakecuda")
+  if(TARGET convoy_fakesimt) # the kernels a second time, as CUDA code
+    add_test(NAME cuda.kernels_simt COMMAND test_cuda_kernels)
+    set_tests_properties(cuda.kernels_simt PROPERTIES LABELS cuda TIMEOUT 600 ENVIRONMENT
+      "${CVY_TEST_ENVIRONMENT};CONVOY_PLUGINS=${CMAKE_BINARY_DIR}/fakesimt")
+    add_dependencies(test_cuda_kernels convoy_fakesimt)
+  endif()
 endfunction()

@@ -165,7 +165,7 @@ struct cuda_team {
 };
 
 CUDA_BODY double cuda_team_sum(struct cuda_team team, double value) {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) || defined(CUDA_SIMT)
     for (int offset = 16; offset > 0; offset /= 2)
         value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
     if (team.shared) {
@@ -184,7 +184,7 @@ CUDA_BODY double cuda_team_sum(struct cuda_team team, double value) {
 
 /* Of a warp. */
 CUDA_BODY float cuda_team_max(struct cuda_team team, float value) {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) || defined(CUDA_SIMT)
     for (int offset = 16; offset > 0; offset /= 2)
         value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, offset));
 #endif

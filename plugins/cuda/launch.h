@@ -54,7 +54,7 @@ struct cuda_launch {
     const struct cuda_range *ranges;
 };
 
-/* Enqueues it. One of two: launch_device.cu, or tests/fakecuda/launch_host.c. */
+/* Enqueues it. One of two: launch_device.cu, or tests/fakecuda/launch.c. */
 #ifdef __cplusplus
 extern "C"
 #endif

@@ -95,7 +95,7 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
             }                                                                                            \
             for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                     \
                 mine[s] = sum_lane(f.lanes, mine[s], shared);                                            \
-            if (threadIdx.x >= f.lanes || p.row >= f.n)                                                  \
+            if ((int)threadIdx.x >= f.lanes || p.row >= f.n)                                             \
                 continue;                                                                                \
             if (f.chunks == 1) {                                                                         \
                 const double sums[CUDA_FOLD_SUMS] = {mine[0], mine[1]};                                  \
@@ -136,7 +136,7 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
                 m2 += d * d;                                                                             \
             }                                                                                            \
             m2 = sum_lane(f.lanes, m2, shared);                                                          \
-            if (threadIdx.x >= f.lanes || p.row >= f.n)                                                  \
+            if ((int)threadIdx.x >= f.lanes || p.row >= f.n)                                             \
                 continue;                                                                                \
             if (f.chunks == 1) {                                                                         \
                 const cuda_moments all = {n, mean, m2};                                                  \
@@ -167,6 +167,10 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
 
 /* ---- launching ---------------------------------------------------------------------------------------------------------- */
 
+#ifndef CUDA_LAUNCH /* tests run kernels in their own way */
+#define CUDA_LAUNCH(kernel, grid, ...) kernel<<<grid, CUDA_THREADS, 0, stream>>>(__VA_ARGS__)
+#endif
+
 typedef void launcher(cudaStream_t stream, const struct cuda_launch *launch);
 
 /* Blocks for n things of which a block takes `each` at a time. */
@@ -175,29 +179,29 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
     return (unsigned)(wanted < most ? wanted : most);
 }
 
-#define CUDA_MAP(name)                                                                          \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                      \
-        name##_kernel<<<blocks(l->n, CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
+#define CUDA_MAP(name)                                                          \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {      \
+        CUDA_LAUNCH(name##_kernel, blocks(l->n, CUDA_THREADS), *l->args, l->n); \
     }
-#define CUDA_QUADS(name)                                                                                   \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                                 \
-        name##_kernel<<<blocks(l->n, CUDA_QUAD *CUDA_THREADS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
+#define CUDA_QUADS(name)                                                                   \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                 \
+        CUDA_LAUNCH(name##_kernel, blocks(l->n, CUDA_QUAD *CUDA_THREADS), *l->args, l->n); \
     }
 #define CUDA_UPDATE(name)                                                               \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {              \
         const dim3 grid(blocks(l->n, CUDA_THREADS, MAX_UPDATE_BLOCKS), l->segments->n); \
-        name##_kernel<<<grid, CUDA_THREADS, 0, stream>>>(*l->args, *l->segments);       \
+        CUDA_LAUNCH(name##_kernel, grid, *l->args, *l->segments);                       \
     }
-#define CUDA_ROWS(name)                                                                  \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {               \
-        name##_kernel<<<blocks(l->n, WARPS), CUDA_THREADS, 0, stream>>>(*l->args, l->n); \
+#define CUDA_ROWS(name)                                                    \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) { \
+        CUDA_LAUNCH(name##_kernel, blocks(l->n, WARPS), *l->args, l->n);   \
     }
-#define CUDA_FOLD(name)                                                                               \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                            \
-        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                                   \
-        name##_kernel<<<blocks(f.tiles, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial);      \
-        if (f.chunks > 1)                                                                             \
-            name##_join_kernel<<<blocks(f.n, 1), CUDA_THREADS, 0, stream>>>(*l->args, f, l->partial); \
+#define CUDA_FOLD(name)                                                               \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {            \
+        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                   \
+        CUDA_LAUNCH(name##_kernel, blocks(f.tiles, 1), *l->args, f, l->partial);      \
+        if (f.chunks > 1)                                                             \
+            CUDA_LAUNCH(name##_join_kernel, blocks(f.n, 1), *l->args, f, l->partial); \
     }
 #define CUDA_MOMENTS(name) CUDA_FOLD(name)
 #include "functions.def"

@@ -24,6 +24,13 @@ cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cud
 
 bool fake_has_products(void); /* FAKECUDA_PRODUCTS */
 
+/* Runs a launch now. One of two: the loops of launch_host.c, or the threads of launch_simt.cc. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    void
+    fake_run_launch(const struct cuda_launch *launch);
+
 /* For calls of other libraries: does FAKECUDA_FAIL order this one ("cudnnCreate") to fail now? */
 bool fake_call_fails(const char *name);
 /* What went wrong in the newest call of this thread that failed here; `otherwise` when nothing did. */
