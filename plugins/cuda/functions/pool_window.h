@@ -1,4 +1,5 @@
 /* Windows of pooling, along one axis and over an image, for the bodies of max_pool, avg_pool and their gradients.
+   These work on strips: four channels of a pixel where they are innermost and their number allows it, else one element.
    dim: 0 channels; 1, 2 height and width of the large side (x, dx); 3, 4 of the small side (y, dy); by axis: 5, 6
    kernel, 7, 8 stride, 9, 10 padding, 11, 12 dilation; 13 enum pool_rule; 14: 1 when channels are innermost */
 #ifndef CONVOY_CUDA_POOL_WINDOW_H
@@ -34,6 +35,15 @@ CUDA_BODY int64_t pool_index(const struct cuda_args *a, const struct pool_place 
     return a->dim[14] ? (place->image * pixels + pixel) * channels + place->channel
                       : (place->image * channels + place->channel) * pixels + pixel;
 }
+
+/* Elements of a strip among the next n. */
+CUDA_BODY int pool_lanes(const struct cuda_args *a, int n) {
+    return n == CUDA_QUAD && a->dim[14] && a->dim[0] % CUDA_QUAD == 0 ? CUDA_QUAD : 1;
+}
+
+struct __attribute__((aligned(16))) pool_winners { /* of a strip */
+    int32_t at[CUDA_QUAD];
+};
 
 struct pool_span { /* positions first, first + step, … below end */
     int64_t first, end, step;
