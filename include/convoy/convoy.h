@@ -298,6 +298,7 @@ typedef struct {
                      ddp, which then keep the activations of all their shards */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;  /* "auto", "direct", "winograd" where it can; NULL: auto */
+    bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */
     bool tf32;              /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
     int64_t device_memory;  /* bytes that the plan may take on each device; 0: no limit */
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */

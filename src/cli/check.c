@@ -77,6 +77,7 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct cvy_device_spec spec = {.n_threads = (int)o->threads,
                                          .n_local = 1,
                                          .conv_algo = o->conv_algo,
+                                         .is_nondeterministic = o->nondeterministic == 1,
                                          .allow_tf32 = o->tf32 == 1,
                                          .log = log};
     struct cvy_device *device;

@@ -22,7 +22,7 @@ struct options { /* in the order of the groups */
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
     int64_t shards, threads, device_memory;
-    int tf32;
+    int tf32, nondeterministic;
     double bucket_mb, first_bucket_mb, timeout_s;
 
     const char *opt, *opt_args;

@@ -163,6 +163,8 @@ static const struct flag kernels_flags[] = {
     FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
          .max = 4096),
     FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
+    FLAG("nondeterministic", SWITCH, nondeterministic,
+         "GPUs may add in any order: faster, but no two runs have the same bits", .initial = "false"),
     FLAG("tf32", SWITCH, tf32, "GPUs may round the factors of float32 products to 10 bits: faster",
          .initial = "false"),
 };

@@ -229,6 +229,7 @@ static cvy_status open_devices(struct cvy_plan *plan, const struct cvy_device_li
                                        .n_local = list->n * (world ? world->core_size : 1),
                                        .local_index = i + list->n * (world ? world->core_rank : 0),
                                        .conv_algo = plan->options.conv_algo,
+                                       .is_nondeterministic = plan->options.nondeterministic,
                                        .allow_tf32 = plan->options.tf32,
                                        .timeout_s = plan->options.timeout_s,
                                        .log = &plan->options.log};

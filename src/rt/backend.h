@@ -68,12 +68,13 @@ struct cvy_kernel {
 /* ---- the device ---------------------------------------------------------------------------------- */
 
 struct cvy_device_spec {
-    int index;             /* cpu:INDEX */
-    int part;              /* cuda:INDEX/PART; 0 when the hardware is one device */
-    int n_threads;         /* T; 0: all of its cores */
-    int n_local;           /* devices of this process: cores are shared out among them */
-    int local_index;       /* which of them */
-    const char *conv_algo; /* "auto", "direct", "winograd" */
+    int index;                /* cpu:INDEX */
+    int part;                 /* cuda:INDEX/PART; 0 when the hardware is one device */
+    int n_threads;            /* T; 0: all of its cores */
+    int n_local;              /* devices of this process: cores are shared out among them */
+    int local_index;          /* which of them */
+    const char *conv_algo;    /* "auto", "direct", "winograd" */
+    bool is_nondeterministic; /* sums may be in any order, where that is faster */
     bool allow_tf32;  /* float32 products may round their factors to 10 bits (TF32) where that is faster */
     double timeout_s; /* the longest that the host waits for the device; 0: for ever */
     const cvy_log_sink *log;

@@ -19,3 +19,7 @@ near "$cpu" "$own" || die "losses: cpu $cpu, cuda by own functions $own"
 
 FAKECUDA_PRODUCTS=0 ok check --backend cuda
 ok check --backend cuda --tf32
+ok check --backend cuda --nondeterministic
+ok $train --devices cuda:0 --nondeterministic
+fastest=$(loss)
+near "$cpu" "$fastest" || die "losses: cpu $cpu, cuda --nondeterministic $fastest"

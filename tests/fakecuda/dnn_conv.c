@@ -1,14 +1,16 @@
-/* cuDNN's three convolutions: one walk over the taps, channels innermost. Only deterministic algorithms are known.
-   Forward wants a workspace, for weights with their output channels innermost; the gradients want none.
+/* cuDNN's three convolutions: one walk over the taps, channels innermost. Algorithm 0 of the
+   weights' gradient adds the images in another order each time, as cuDNN's adds in any. Forward wants a workspace, for weights with their output channels innermost; the gradients want none.
    With FAKECUDA_PRODUCTS=0 it has none, as some cuDNN has none for some call. */
 #include "fakednn.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct job {
     struct cudnnConvolutionStruct conv;
     cudnnDataType_t type;
+    int64_t first; /* image */
     int64_t x_dim[4], w_dim[4], y_dim[4];
     float *x, *w, *y; /* or as bfloat16, while the job waits */
     float *bias;      /* of y's channels, or NULL; likewise */
@@ -95,7 +97,7 @@ static void compute(const struct job *j) {
     for (int64_t n = 0; n < j->y_dim[0]; n++) {
         for (int64_t p = 0; p < j->y_dim[2]; p++) {
             for (int64_t q = 0; q < j->y_dim[3]; q++)
-                walk_pixel(j, n, p, q);
+                walk_pixel(j, (j->first + n) % j->y_dim[0], p, q);
         }
     }
 }
@@ -226,7 +228,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle,
                                                            size_t *n_bytes) {
     (void)handle;
     *n_bytes = 0;
-    return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 ? check(c, dx, w, dy) : CUDNN_STATUS_NOT_SUPPORTED;
+    return algorithm <= CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 ? check(c, dx, w, dy) : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alpha,
@@ -239,7 +241,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alp
     struct job j;
     (void)workspace, (void)n_bytes;
     cudnnStatus_t code = start(&j, dx_desc, w_desc, c, dy_desc);
-    if (algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 || !fake_is_plain(alpha, beta))
+    if (algorithm > CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 || !fake_is_plain(alpha, beta))
         return CUDNN_STATUS_NOT_SUPPORTED;
     j.x = dx, j.w = (float *)w, j.y = (float *)dy;
     j.row = data_row;
@@ -254,7 +256,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handl
                                                              size_t *n_bytes) {
     (void)handle;
     *n_bytes = 0;
-    return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 ? check(c, x, dw, dy)
+    return algorithm <= CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 ? check(c, x, dw, dy)
                                                             : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
@@ -268,9 +270,12 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
     struct job j;
     (void)workspace, (void)n_bytes;
     cudnnStatus_t code = start(&j, x_desc, dw_desc, c, dy_desc);
-    if (algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 || !fake_is_plain(alpha, beta))
+    if (algorithm > CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 || !fake_is_plain(alpha, beta))
         return CUDNN_STATUS_NOT_SUPPORTED;
     j.x = (float *)x, j.w = dw, j.y = (float *)dy;
     j.row = weights_row;
+    static atomic_uint n_calls;
+    if (algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0)
+        j.first = (int64_t)(atomic_fetch_add(&n_calls, 1) % (unsigned)j.y_dim[0]);
     return code == CUDNN_STATUS_SUCCESS ? enqueue(handle, &j, 1, 0) : code;
 }

@@ -1,8 +1,9 @@
 /* conv2d and its two gradients, by cuDNN, on images and weights in nhwc.
    The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN
    has none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So
-   the bits of a call depend on its shapes and the GPU alone. What cuDNN has none of these for, our own functions do. */
+   the bits of a call depend on its shapes and the GPU alone. (With --nondeterministic cuDNN proposes: conv_fastest.h.) What cuDNN has none of these for, our own functions do. */
 #include "library.h"
+#include "operators/conv_fastest.h"
 #include "operators/own_products.h"
 
 #include "ops/conv2d.h"
@@ -13,6 +14,7 @@ struct conv;
 struct pass { /* how one of the three operators is called */
     const struct cvy_kernel_impl *impl;
     int n_algorithms, algorithms[2]; /* the first one that cuDNN has is taken */
+    int (*fastest)(const struct conv *k);
     cudnnStatus_t (*measure)(const struct conv *k, size_t *n_bytes);
     cudnnStatus_t (*call)(const struct conv *k, void *const *in, void *const *out, void *workspace);
 };
@@ -39,6 +41,10 @@ struct conv {
 
 static const float one = 1, zero = 0;
 
+static int forward_fastest(const struct conv *k) {
+    return cuda_fastest_forward(k->device->cudnn, k->x, k->w, k->conv, k->y);
+}
+
 static cudnnStatus_t forward_measure(const struct conv *k, size_t *n_bytes) {
     return cudnnGetConvolutionForwardWorkspaceSize(k->device->cudnn, k->x, k->w, k->conv, k->y,
                                                    (cudnnConvolutionFwdAlgo_t)k->algorithm, n_bytes);
@@ -56,6 +62,10 @@ static cudnnStatus_t fused_call(const struct conv *k, void *const *in, void *con
         workspace, k->workspace, &zero, k->y, out[0], k->fused_bias, in[2], k->identity, k->y, out[0]);
 }
 
+static int data_fastest(const struct conv *k) {
+    return cuda_fastest_data(k->device->cudnn, k->w, k->y, k->conv, k->x);
+}
+
 static cudnnStatus_t data_measure(const struct conv *k, size_t *n_bytes) {
     return cudnnGetConvolutionBackwardDataWorkspaceSize(k->device->cudnn, k->w, k->y, k->conv, k->x,
                                                         (cudnnConvolutionBwdDataAlgo_t)k->algorithm, n_bytes);
@@ -65,6 +75,10 @@ static cudnnStatus_t data_call(const struct conv *k, void *const *in, void *cons
     return cudnnConvolutionBackwardData(k->device->cudnn, &one, k->w, in[1], k->y, in[0], k->conv,
                                         (cudnnConvolutionBwdDataAlgo_t)k->algorithm, workspace, k->workspace,
                                         &zero, k->x, out[0]);
+}
+
+static int weights_fastest(const struct conv *k) {
+    return cuda_fastest_weights(k->device->cudnn, k->x, k->y, k->conv, k->w);
 }
 
 static cudnnStatus_t weights_measure(const struct conv *k, size_t *n_bytes) {
@@ -82,13 +96,19 @@ static const struct pass forward_pass = {
     &cuda_kernel_conv2d,
     2,
     {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
+    forward_fastest,
     forward_measure,
     forward_call};
-static const struct pass data_pass = {
-    &cuda_kernel_conv2d_backward_data, 1, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, data_measure, data_call};
+static const struct pass data_pass = {&cuda_kernel_conv2d_backward_data,
+                                      1,
+                                      {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1},
+                                      data_fastest,
+                                      data_measure,
+                                      data_call};
 static const struct pass weights_pass = {&cuda_kernel_conv2d_backward_weights,
                                          1,
                                          {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1},
+                                         weights_fastest,
                                          weights_measure,
                                          weights_call};
 
@@ -182,6 +202,10 @@ static cvy_status describe_bias(struct conv *k, const struct cvy_call *call) {
 /* *is_found: cuDNN has one of the pass's algorithms for this call. */
 static cvy_status choose_algorithm(struct conv *k, bool *is_found) {
     cudnnStatus_t code = CUDNN_STATUS_NOT_SUPPORTED;
+    if (k->device->base.spec.is_nondeterministic) {
+        k->algorithm = k->pass->fastest(k);
+        code = k->algorithm >= 0 ? k->pass->measure(k, &k->workspace) : CUDNN_STATUS_NOT_SUPPORTED;
+    }
     for (int i = 0; i < k->pass->n_algorithms && code != CUDNN_STATUS_SUCCESS; i++) {
         k->algorithm = k->pass->algorithms[i];
         code = k->pass->measure(k, &k->workspace);
