@@ -23,13 +23,13 @@ struct cvy_check_table {
     uint64_t bits; /* xxh3 over all results: equal on two devices that compute the same bits */
 };
 
+/* Inputs of rank 4 lie in `layout` at first, as if an earlier operator had left them so. With a narrow type only
+   operators that take it are checked. */
 struct cvy_check_what {
-    uint64_t seed; /* of the inputs */
-    const char *
-        layout; /* in which inputs of rank 4 lie at first, as if an earlier operator had left them so; NULL: plain */
-    const char *only; /* the name of one operator; NULL: all */
-    cvy_dtype
-        narrow; /* CVY_BF16, CVY_F16: operators that take it, with inputs of that type; CVY_F32: all, as the cases say */
+    uint64_t seed;      /* of the inputs */
+    const char *layout; /* NULL: plain */
+    const char *only;   /* the name of one operator; NULL: all */
+    cvy_dtype narrow;   /* CVY_BF16, CVY_F16: of the inputs in narrow_in; CVY_F32: as the cases say */
 };
 
 /* Fails only when a check cannot be carried out at all; wrong results stand in the table.
