@@ -2,6 +2,7 @@
 #   make demo      install what is missing, build, train a small network on two virtual devices
 #   make test      the same set-up, then every test
 #   make install PREFIX=/usr/local
+#   make check-gpu gpu-bundle      try Convoy on an NVIDIA GPU; pack what another machine needs to try it
 #   make lint | format | sanitize | fuzz | clean
 PREFIX = /usr/local
 JOBS := $(shell nproc)
@@ -12,7 +13,7 @@ DEMO = train --data digits --model resnet20 --strategy ddp --devices cpu:0-1 --b
 build_preset = cmake --preset $(1) > /dev/null && cmake --build $(2) -j $(JOBS)
 test_preset = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
 
-.PHONY: all build demo test install lint format sanitize fuzz clean
+.PHONY: all build demo test install check-gpu gpu-bundle lint format sanitize fuzz clean
 all: build
 
 build:
@@ -29,6 +30,14 @@ test:
 
 install: build
 	cmake --install build --prefix "$(PREFIX)"
+
+check-gpu: build
+	@cmake --build build -j $(JOBS) --target convoy_cuda bench_step
+	@tools/check_gpu
+
+gpu-bundle: build
+	@cmake --build build -j $(JOBS) --target convoy_cuda bench_step
+	@tools/gpu_bundle
 
 lint:
 	@tools/install-deps ci
