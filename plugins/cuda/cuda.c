@@ -125,6 +125,7 @@ const struct cvy_backend cuda_backend = {
     .kernels = kernels,
     .streams = &cuda_streams,
     .peers = &cuda_peers,
+    .net = &cuda_net,
 };
 
 extern const struct cvy_backend_plugin cvy_backend_plugin;

@@ -89,8 +89,9 @@ void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out);
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
 
-/* peers.c */
+/* peers.c, nccl.c */
 extern const struct cvy_peers cuda_peers;
+extern const struct cvy_net cuda_net;
 
 /* streams.c */
 extern const struct cvy_streams cuda_streams;

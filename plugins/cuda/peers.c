@@ -92,9 +92,11 @@ static void unmark(void *event) {
         (void)cudaEventDestroy((cudaEvent_t)event);
 }
 
+/* Freeing waits for the device; for one that hangs it would wait for ever. */
 static void release(struct cvy_device *device, void *memory) {
-    (void)cudaSetDevice(cuda_device(device)->gpu);
-    (void)cudaFree(memory);
+    struct cuda_device *me = cuda_device(device);
+    if (memory && cudaSetDevice(me->gpu) == cudaSuccess && cuda_settle(me))
+        (void)cudaFree(memory);
 }
 
 const struct cvy_peers cuda_peers = {

@@ -2,6 +2,7 @@
 #include "comm/hub.h"
 
 #include "base/text.h"
+#include "comm/net.h"
 #include "comm/party.h"
 #include "comm/peers.h"
 
@@ -26,6 +27,8 @@ bool cvy_hub_stop(struct cvy_hub *hub, const char *reason) {
     pthread_mutex_unlock(&hub->lock);
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_wake(&hub_gate(hub, i)->count);
+    for (int m = 0; m < hub->n; m++)
+        cvy_net_abort(hub->members[m]);
     cvy_links_wake(&hub->links);
     if (hub->party)
         cvy_party_wake(hub->party);
@@ -97,8 +100,10 @@ cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t r
 
 static void hub_free(struct cvy_hub *hub) {
     cvy_links_free(&hub->links);
-    for (int m = 0; hub->members && m < hub->n && hub->members[m]; m++)
+    for (int m = 0; hub->members && m < hub->n && hub->members[m]; m++) {
         cvy_peer_state_free(hub->members[m]);
+        cvy_net_state_free(hub->members[m]);
+    }
     for (int i = 0; i < hub->n_gates; i++)
         cvy_counter_free(&hub_gate(hub, i)->count);
     pthread_mutex_destroy(&hub->lock);

@@ -48,8 +48,13 @@ struct cvy_hub { /* what the members share */
 struct cvy_group {
     struct cvy_hub *hub;
     int rank;
-    struct cvy_device *device;                           /* of a device transport, else NULL */
-    struct cvy_peer_state *peers;                        /* there (peers.c) */
+    struct cvy_device *device;    /* of a device transport, else NULL */
+    struct cvy_peer_state *peers; /* there (peers.c) */
+    struct cvy_net_state {        /* there (net.c) */
+        void *_Atomic net;
+        float *scratch;
+        size_t scratch_bytes;
+    } net;
     uint64_t rounds[CVY_MAX_REDUCTIONS], general_rounds; /* entered so far */
     /* posted: written before the gate `posted`, read by all until the gate `done` */
     const struct cvy_reduction *open[CVY_MAX_REDUCTIONS];

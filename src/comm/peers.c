@@ -5,9 +5,9 @@
    Invariants: a mark happens anew only after all have followed it: `posted` in the next meeting, which begins after the
    gate `done` of this one; `done` after the next one's gate `posted`, before which all have followed it. */
 #include "comm/peers.h"
+#include "comm/device_tree.h"
 
 #include "rt/backend.h"
-#include "rt/tree.h"
 
 #include <stdlib.h>
 
@@ -53,21 +53,6 @@ static cvy_status meet(struct cvy_group *me, struct cvy_gate *gate, uint64_t rou
 
 /* ---- reductions ---------------------------------------------------------------------------------- */
 
-/* The most inner nodes that the tree's stack holds at a time: those that are neither a partial sum nor the root. */
-static size_t count_inner(const struct cvy_blocksum *what) {
-    size_t most = 0;
-    int32_t top = 0;
-    for (int32_t p = 1; p < what->n_partials; p++) {
-        top++;
-        for (uint8_t i = 0; i < what->n_adds[p]; i++, top--) {
-            bool is_root = p == what->n_partials - 1 && top == 1;
-            if (!is_root && (size_t)top > most)
-                most = (size_t)top;
-        }
-    }
-    return most;
-}
-
 static cvy_status reserve(struct cvy_group *me, size_t n_bytes) {
     struct cvy_peer_state *state = me->peers;
     if (state->scratch_bytes >= n_bytes)
@@ -82,20 +67,17 @@ static cvy_status reserve(struct cvy_group *me, size_t n_bytes) {
 
 /* Adds up the floats at .. at + n - 1 in the tree, the root into results[0]. */
 static cvy_status add_up(struct cvy_group *me, const struct cvy_blocksum *what, size_t at, size_t n) {
-    const struct cvy_backend *backend = me->device->backend;
-    const float *node[CVY_TREE_DEPTH] = {what->partials[0] + at};
-    int32_t top = 0;
-    CVY_TRY(reserve(me, count_inner(what) * n * sizeof(float)));
-    for (int32_t p = 1; p < what->n_partials; p++) {
-        node[++top] = what->partials[p] + at;
-        for (uint8_t i = 0; i < what->n_adds[p]; i++, top--) {
-            bool is_root = p == what->n_partials - 1 && top == 1;
-            float *sum = is_root ? what->results[0] + at : me->peers->scratch + (size_t)(top - 1) * n;
-            CVY_TRY(backend->add(me->device, sum, node[top - 1], node[top], n));
-            node[top - 1] = sum;
-        }
-    }
-    return CVY_OK;
+    const float *nodes[CVY_MAX_PARTIALS];
+    CVY_TRY(reserve(me, cvy_device_tree_inner(what->n_adds, what->n_partials) * n * sizeof(float)));
+    for (int32_t p = 0; p < what->n_partials; p++)
+        nodes[p] = what->partials[p] + at;
+    const struct cvy_device_tree tree = {.n_partials = what->n_partials,
+                                         .n_adds = what->n_adds,
+                                         .partials = nodes,
+                                         .n = n,
+                                         .scratch = me->peers->scratch,
+                                         .root = what->results[0] + at};
+    return cvy_device_tree_add(me->device, &tree);
 }
 
 static cvy_status sum_slice(struct cvy_group *me, const struct cvy_blocksum *what, size_t n_floats) {
@@ -159,7 +141,7 @@ static const struct cvy_device_transport peers = {
     .recv = cvy_peers_recv,
 };
 
-const struct cvy_device_transport *cvy_device_transport_find(struct cvy_device *const *devices, int n) {
+const struct cvy_device_transport *cvy_peers_find(struct cvy_device *const *devices, int n) {
     for (int i = 0; i < n; i++) {
         const struct cvy_peers *of = devices[i]->backend->peers;
         if (!of || devices[i]->backend != devices[0]->backend)

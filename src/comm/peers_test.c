@@ -93,10 +93,10 @@ int main(void) {
     for (int d = 0; d < MAX_MEMBERS; d++)
         devices[d].backend = &instant;
     struct cvy_device *both[] = {&devices[0], &devices[1]};
-    peers = cvy_device_transport_find(both, 2);
+    peers = cvy_peers_find(both, 2);
     struct cvy_device on_cpu = {.backend = cvy_backend_find("cpu")};
     struct cvy_device *mixed[] = {&devices[0], &on_cpu};
-    if (!peers || cvy_device_transport_find(mixed, 2))
+    if (!peers || cvy_peers_find(mixed, 2))
         return 1;
     struct cvy_transport transport = *cvy_transport_find("threads");
     transport.name = "peers";

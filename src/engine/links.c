@@ -44,12 +44,24 @@ size_t cvy_links_bytes(const struct cvy_worker *w) {
 static cvy_status open_link(struct cvy_worker *w, int number, int from, int to, size_t n_bytes) {
     const struct cvy_device_transport *on_devices = w->team->on_devices;
     cvy_status (*open)(struct cvy_group *, int, int, int, size_t, int) =
-        on_devices ? on_devices->link_open : w->team->transport->link_open;
+        on_devices && on_devices->link_open ? on_devices->link_open : w->team->transport->link_open;
     return open(w->group, number, from, to, n_bytes, capacity(w->program));
+}
+
+/* A network of the devices, in each of the worker's groups. */
+static cvy_status open_net(const struct cvy_worker *w) {
+    const struct cvy_device_transport *on_devices = w->team->on_devices;
+    if (!on_devices || !on_devices->open)
+        return CVY_OK;
+    CVY_TRY(on_devices->open(w->group, w->team->transport));
+    return w->replicas && w->replicas != w->group ? on_devices->open(w->replicas, w->team->transport)
+                                                  : CVY_OK;
 }
 
 cvy_status cvy_links_open(struct cvy_worker *w) {
     const struct cvy_program *p = w->program;
+    if (!w->is_linked)
+        CVY_TRY(open_net(w));
     for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
         int32_t other = device_of(w, peer);
         size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);

@@ -200,16 +200,42 @@ static void free_graphs(struct cvy_plan *plan) {
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
-/* From device to device, where they reach each other. */
+/* Where in the world each device of the run is. Collective. */
+static cvy_status find_places(const struct cvy_plan *plan, char *places) {
+    cvy_status status = CVY_OK;
+    char *mine = places + (size_t)plan->first_device * CVY_NET_PLACE;
+    for (int i = 0; i < plan->team.n && status == CVY_OK; i++)
+        status = plan->backend->net->place(plan->team.workers[i].device, mine + (size_t)i * CVY_NET_PLACE);
+    CVY_TRY(cvy_world_meet_failure(plan->options.world, status, "the places of devices"));
+    return cvy_world_gather(plan->options.world, places, (size_t)plan->team.n * CVY_NET_PLACE,
+                            "the places of devices");
+}
+
+static cvy_status find_net(struct cvy_plan *plan) {
+    char *places = NULL;
+    if (!plan->backend->net)
+        return CVY_OK;
+    CVY_TRY(CVY_ALLOC(places, (size_t)plan->n_devices * CVY_NET_PLACE));
+    cvy_status status = find_places(plan, places);
+    if (status == CVY_OK)
+        plan->team.on_devices = cvy_net_find(plan->team.workers[0].device, places, plan->n_devices);
+    free(places);
+    return status;
+}
+
+/* From device to device: by memory that they reach, else by a network of their own. Collective. */
 static cvy_status find_device_transport(struct cvy_plan *plan) {
     struct cvy_device **devices;
-    if (plan->team.n < 2 || cvy_world_size(plan->options.world) > 1)
+    if (plan->n_devices < 2)
         return CVY_OK;
     CVY_TRY(CVY_ALLOC(devices, (size_t)plan->team.n));
     for (int i = 0; i < plan->team.n; i++)
         devices[i] = plan->team.workers[i].device;
-    plan->team.on_devices = cvy_device_transport_find(devices, plan->team.n);
+    if (cvy_world_size(plan->options.world) == 1)
+        plan->team.on_devices = cvy_peers_find(devices, plan->team.n);
     free(devices);
+    if (!plan->team.on_devices)
+        CVY_TRY(find_net(plan));
     for (int i = 0; i < plan->team.n; i++)
         cvy_plan_attach(&plan->team.workers[i]);
     return CVY_OK;

@@ -45,10 +45,17 @@ static cvy_status end_call(const struct cvy_step *s, cvy_status status) {
     return status;
 }
 
+/* The device transport, when this instruction goes by it. */
+static const struct cvy_device_transport *on_devices(const struct cvy_step *s) {
+    const struct cvy_device_transport *transport = s->w->team->on_devices;
+    bool is_message = s->i->kind == CVY_I_SEND || s->i->kind == CVY_I_RECV;
+    return transport && is_message && !transport->send ? NULL : transport;
+}
+
 /* Where the transport finds memory of this device. */
 static void *host_address(const struct cvy_step *s, void *at) {
     const struct cvy_streams *streams = s->backend->streams;
-    if (s->w->team->on_devices)
+    if (on_devices(s))
         return at;
     return streams && streams->host_address ? streams->host_address(s->w->device, at) : at;
 }
@@ -101,7 +108,7 @@ static int find_pieces(const struct cvy_step *s) {
 static cvy_status pass_message(const struct cvy_step *s) {
     const struct cvy_worker *w = s->w;
     const struct cvy_transport *transport = w->team->transport;
-    const struct cvy_device_transport *on_devices = w->team->on_devices;
+    const struct cvy_device_transport *direct = on_devices(s);
     bool is_send = s->i->kind == CVY_I_SEND;
     int32_t from = is_send ? w->program->stage : s->i->part, to = is_send ? s->i->part : w->program->stage;
     if (cvy_step_images(s) == 0)
@@ -111,8 +118,7 @@ static cvy_status pass_message(const struct cvy_step *s) {
         w->pieces[k].at = host_address(s, w->pieces[k].at);
     begin_call(s);
     cvy_status (*pass)(struct cvy_group *, int, int32_t, const struct cvy_piece *, int, const char *) =
-        on_devices ? (is_send ? on_devices->send : on_devices->recv)
-                   : (is_send ? transport->send : transport->recv);
+        direct ? (is_send ? direct->send : direct->recv) : (is_send ? transport->send : transport->recv);
     return end_call(s, pass(w->group, link, s->i->shard, w->pieces, n, message_name(s)));
 }
 
@@ -145,10 +151,10 @@ static cvy_status reduce(const struct cvy_step *s) {
         mine[k] = host_address(s, mine[k]);
     if (r->result)
         r->result = host_address(s, r->result);
-    const struct cvy_device_transport *on_devices = s->w->team->on_devices;
+    const struct cvy_device_transport *direct = on_devices(s);
     begin_call(s);
-    return end_call(s, on_devices ? on_devices->reduce(s->w->replicas, s->i->bucket, r)
-                                  : s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, r));
+    return end_call(s, direct ? direct->reduce(s->w->replicas, s->i->bucket, r)
+                              : s->w->team->transport->reduce_start(s->w->replicas, s->i->bucket, r));
 }
 
 /* Completes it. */
@@ -172,8 +178,8 @@ static cvy_status exchange(const struct cvy_step *s) {
     r->mine = mine;
     r->result = *mine;
     begin_call(s);
-    if (s->w->team->on_devices)
-        return end_call(s, s->w->team->on_devices->reduce(s->w->replicas, slot, r));
+    if (on_devices(s))
+        return end_call(s, on_devices(s)->reduce(s->w->replicas, slot, r));
     cvy_status status = transport->reduce_start(s->w->replicas, slot, r);
     if (status == CVY_OK)
         status = transport->reduce_wait(s->w->replicas, slot);
@@ -186,9 +192,9 @@ static size_t broadcast_bytes(const struct cvy_step *s) {
 }
 
 static cvy_status broadcast(const struct cvy_step *s) {
-    const struct cvy_device_transport *on_devices = s->w->team->on_devices;
+    const struct cvy_device_transport *direct = on_devices(s);
     cvy_status (*pass)(struct cvy_group *, int, void *, size_t, const char *) =
-        on_devices ? on_devices->broadcast : s->w->team->transport->broadcast;
+        direct ? direct->broadcast : s->w->team->transport->broadcast;
     begin_call(s);
     return end_call(s, pass(s->w->replicas, 0, host_address(s, s->w->memory[CVY_SPACE_PERSIST]),
                             broadcast_bytes(s), "parameters"));
@@ -260,5 +266,5 @@ cvy_status cvy_talk(const struct cvy_step *s) {
         return at_once[s->i->kind](s);
     if (s->i->kind == CVY_I_WAIT)
         return CVY_OK; /* the event says when a reduction is complete */
-    return s->w->team->on_devices ? at_once[s->i->kind](s) : enqueue(s);
+    return on_devices(s) ? at_once[s->i->kind](s) : enqueue(s);
 }

@@ -24,31 +24,32 @@ static void give_up(struct cvy_worker *worker, cvy_status status) {
         team->transport->abort(worker->replicas, reason);
 }
 
-/* Nothing that a task enqueued outlives it. When the loss is not finite, other devices wait for what this one has
-   enqueued; after any other failure nobody does. */
+/* Waits for what a task enqueued, also when its loss is not finite: other devices wait for it too, and the first error
+   counts. */
 static cvy_status settle(struct cvy_worker *worker, cvy_status status) {
     const struct cvy_streams *streams = worker->device->backend->streams;
     struct cvy_error error;
-    if (!streams)
+    if (!streams || (status != CVY_OK && status != CVY_ERR_NAN))
         return status;
-    if (status == CVY_OK)
-        return streams->synchronize(worker->device);
     cvy_error_save(&error, status);
-    if (status == CVY_ERR_NAN)
-        (void)streams->synchronize(worker->device); /* the first error counts */
-    streams->abandon(worker->device);
-    return cvy_error_restore(&error);
+    cvy_status settled = streams->synchronize(worker->device);
+    return status == CVY_OK ? settled : cvy_error_restore(&error);
 }
 
+/* Nothing that a task enqueued outlives it: after a failure it is given up, once the others know, since until then it
+   may wait for them. */
 static void run_task(struct cvy_worker *worker, cvy_task task, void *argument) {
+    const struct cvy_streams *streams = worker->device->backend->streams;
     atomic_store(&worker->doing, CVY_DOING_WORK);
     cvy_status status = settle(worker, task(worker, argument));
     atomic_store(&worker->doing, CVY_DOING_NOTHING);
     worker->error.code = CVY_OK;
-    if (status != CVY_OK) {
-        cvy_error_save(&worker->error, status);
-        give_up(worker, status);
-    }
+    if (status == CVY_OK)
+        return;
+    cvy_error_save(&worker->error, status);
+    give_up(worker, status);
+    if (streams)
+        streams->abandon(worker->device);
 }
 
 static cvy_status bind_device(struct cvy_worker *worker, void *argument) {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "graph/op.h"
+#include "rt/device_comm.h"
 #include "rt/stream.h"
 
 struct cvy_layout;
@@ -149,7 +150,9 @@ struct cvy_backend {
 
     /* Of asynchronous devices; NULL: every call is complete on return. */
     const struct cvy_streams *streams;
-    const struct cvy_peers *peers; /* NULL: what passes between devices passes through the host */
+    /* From device to device. NULL: what passes between devices passes through the host. */
+    const struct cvy_peers *peers;
+    const struct cvy_net *net;
 };
 
 /* Every ingest begins with this: do the images fit the input tensor (shape, float32, at most 4 channels)? */

@@ -97,9 +97,13 @@ struct cvy_device_transport {
     const char *name;
     /* This member's device, before it takes part in anything else. Local. */
     void (*attach)(struct cvy_group *me, struct cvy_device *device);
+    /* Meets the others; by the device's owner, once, with the transport that opened the group. NULL: nothing to do.
+       Collective. */
+    cvy_status (*open)(struct cvy_group *me, const struct cvy_transport *transport);
     /* reduce_start and reduce_wait in one. Collective. */
     cvy_status (*reduce)(struct cvy_group *me, int slot, const struct cvy_reduction *what);
     cvy_status (*broadcast)(struct cvy_group *me, int root, void *bytes, size_t n_bytes, const char *name);
+    /* All three NULL: messages pass through the host. */
     cvy_status (*link_open)(struct cvy_group *me, int link, int from, int to, size_t n_bytes, int capacity);
     cvy_status (*send)(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
                        const char *name);
@@ -107,8 +111,11 @@ struct cvy_device_transport {
                        const char *name);
 };
 
-/* The one that serves these devices of one process; NULL: what passes between them passes through the host. Local. */
-const struct cvy_device_transport *cvy_device_transport_find(struct cvy_device *const *devices, int n);
+/* Devices of one process that reach each other's memory; NULL: not all of these do. Local. */
+const struct cvy_device_transport *cvy_peers_find(struct cvy_device *const *devices, int n);
+/* Devices with a network of their own, in one process or many: `places` has CVY_NET_PLACE bytes of each of the n
+   devices of the run. NULL: they have none, or two of them are in one place. Local. */
+const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n);
 
 enum { CVY_MAX_REDUCTIONS = 256, CVY_MAX_LINKS = 4096 };
 

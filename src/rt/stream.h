@@ -63,22 +63,4 @@ struct cvy_streams {
     void (*name_memory)(struct cvy_device *device, const void *at, size_t n_bytes, const char *name);
 };
 
-/* Devices that reach each other's memory: what a transport needs so that it goes from device to device. Everything goes
-   into the present stream of `me` and is called by its owner's thread, but for `reaches` and `unmark`. */
-struct cvy_peers {
-    /* May kernels and copies of `me` read and write memory of `other`? Any thread, before both work. */
-    bool (*reaches)(struct cvy_device *me, struct cvy_device *other);
-    /* A mark of its own happens when what is in the stream so far is complete. *mark NULL: makes one; else it happens
-       anew. */
-    cvy_status (*mark)(struct cvy_device *me, void **mark);
-    /* What follows in this stream comes after the newest happening of a mark, of whichever device. */
-    cvy_status (*follow)(struct cvy_device *me, void *mark);
-    cvy_status (*copy)(struct cvy_device *me, void *to, const void *from, size_t n_bytes);
-    /* Memory of `me` that others reach too, and that lasts until it is given back. */
-    cvy_status (*alloc)(struct cvy_device *me, size_t n_bytes, void **out);
-    /* Both accept NULL. Any thread, after the devices are done. */
-    void (*unmark)(void *mark);
-    void (*release)(struct cvy_device *me, void *memory);
-};
-
 #endif

@@ -25,6 +25,10 @@ struct fake_item {
     struct async_what what;
     void (*run)(void *payload); /* NULL: a wait */
     void *payload;
+    /* of a meeting with items of other streams: can it go on, and going on, true when it is over; and whose it is */
+    bool (*is_ready)(const void *payload);
+    bool (*go_on)(void *payload);
+    const void *owner;
     struct fake_block **blocks; /* that it touches */
     int n_blocks;
     int wait_stream;     /* of a wait: until this stream has done ... */
@@ -33,6 +37,14 @@ struct fake_item {
     double stall_s;
     int64_t stalled_until_ns;           /* 0: it has not begun */
     _Alignas(16) unsigned char bytes[]; /* payload, then blocks */
+};
+
+struct fake_meeting {
+    const char *name;
+    bool (*is_ready)(const void *payload);
+    bool (*go_on)(void *payload);
+    const void *owner, *payload;
+    size_t payload_bytes;
 };
 
 struct CUstream_st {
@@ -118,6 +130,11 @@ cudaError_t fake_push(struct CUstream_st *stream, const char *name, const struct
 /* What follows in the stream waits until another one has done so many items. */
 cudaError_t fake_push_wait(struct CUstream_st *stream, int for_stream, uint64_t until);
 void fake_forget(struct CUstream_st *stream);
+/* A meeting, as fake_enqueue. */
+cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *ranges, int n_ranges,
+                                 const struct fake_meeting *what);
+/* The owner's meetings are over. */
+void fake_drop(struct CUstream_st *stream, const void *owner);
 struct fake_item *fake_head(const struct CUstream_st *stream); /* NULL: it is empty */
 void fake_pop(struct CUstream_st *stream);
 /* fake_enter for a call on this stream, of whatever GPU. */

@@ -122,18 +122,54 @@ cudaError_t fake_push(struct CUstream_st *stream, const char *name, const struct
     return cudaSuccess;
 }
 
-cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cuda_range *ranges, int n_ranges,
-                         void (*run)(void *payload), const void *payload, size_t payload_bytes) {
-    void *copy;
+static cudaError_t enter_to_launch(cudaStream_t stream, const char *name) {
     cudaError_t code = fake_enter_stream("a launch", stream);
     if (code == cudaSuccess && stream->gpu != fake_present())
         code = fake_complain(cudaErrorInvalidResourceHandle, "%s: %s is launched into %s",
                              fake_present()->name, name, stream->name);
+    return code;
+}
+
+cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cuda_range *ranges, int n_ranges,
+                         void (*run)(void *payload), const void *payload, size_t payload_bytes) {
+    void *copy;
+    cudaError_t code = enter_to_launch(stream, name);
     if (code == cudaSuccess)
         code = fake_push(stream, name, ranges, n_ranges, run, payload_bytes, &copy);
     if (code == cudaSuccess)
         memcpy(copy, payload, payload_bytes);
     return fake_leave(code);
+}
+
+/* ---- meetings ---------------------------------------------------------------------------------------------------------- */
+
+static void run_nothing(void *payload) { (void)payload; }
+
+cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *ranges, int n_ranges,
+                                 const struct fake_meeting *what) {
+    void *copy;
+    cudaError_t code = enter_to_launch(stream, what->name);
+    if (code == cudaSuccess)
+        code = fake_push(stream, what->name, ranges, n_ranges, run_nothing, what->payload_bytes, &copy);
+    if (code != cudaSuccess)
+        return fake_leave(code);
+    memcpy(copy, what->payload, what->payload_bytes);
+    struct fake_item *item = stream->ring[(stream->n_in - 1) % stream->cap];
+    item->is_ready = what->is_ready;
+    item->go_on = what->go_on;
+    item->owner = what->owner;
+    return fake_leave(cudaSuccess);
+}
+
+void fake_drop(struct CUstream_st *stream, const void *owner) {
+    for (uint64_t k = stream->n_done; k < stream->n_in; k++) {
+        struct fake_item *item = stream->ring[k % stream->cap];
+        if (item->owner != owner)
+            continue;
+        item->is_ready = NULL;
+        item->go_on = NULL;
+        item->owner = NULL;
+    }
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ static bool is_ready(struct CUstream_st *q, bool *took_off) {
         fake_pop(q);
         *took_off = true;
     }
-    return item && !is_stalled(item);
+    return item && (!item->is_ready || item->is_ready(item->payload)) && !is_stalled(item);
 }
 
 static int pick(void) {
@@ -60,7 +60,8 @@ static void run_head(struct CUstream_st *q) {
         (void)fake_break(q->gpu, cudaErrorIllegalAddress);
     } else {
         item->run(item->payload);
-        fake_pop(q);
+        if (!item->go_on || item->go_on(item->payload))
+            fake_pop(q);
     }
 }
 

@@ -1,0 +1,283 @@
+/* NCCL as far as the plugin calls it, between GPUs of one process. All sends and receives of a group are one item in their
+   stream. It runs when it is the stream's head: whatever of it has its other half at the head of another stream is
+   moved then, and it is over when nothing is left. So a send waits for its receive, as NCCL's does, and orders that
+   would lock there lock here. */
+#include "gpu.h"
+
+#include "base/mem.h"
+
+#include <nccl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_MEMBERS = 64, MAX_OPS = 512 };
+
+struct meeting { /* all that share an id */
+    char id[sizeof(ncclUniqueId)];
+    int n, n_here, n_left;
+    struct ncclComm *members[MAX_MEMBERS];
+    struct meeting *next;
+};
+
+struct ncclComm {
+    struct meeting *meeting;
+    struct fake_gpu *gpu;
+    int rank;
+    bool is_aborted;
+    uint64_t n_sent[MAX_MEMBERS], n_received[MAX_MEMBERS]; /* enqueued so far, to and from each */
+};
+
+struct op {
+    bool is_send, is_done;
+    int peer;
+    uint64_t number; /* among those of this pair and direction */
+    char *at;
+    size_t n_bytes;
+};
+
+struct group { /* what the present thread has gathered, then an item's payload */
+    struct ncclComm *comm;
+    cudaStream_t stream;
+    int n;
+    struct op ops[MAX_OPS];
+};
+
+static struct meeting *meetings;
+static uint64_t n_ids;
+static _Thread_local struct group *gathering;
+
+static ncclResult_t leave(bool is_right) {
+    (void)fake_leave(cudaSuccess);
+    return is_right ? ncclSuccess : ncclInvalidUsage;
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------------------- */
+
+const char *ncclGetErrorString(ncclResult_t code) {
+    return code == ncclSuccess      ? "no error"
+           : code == ncclInProgress ? "it is in progress"
+                                    : fake_reason("an error of NCCL");
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *out) {
+    if (fake_call_fails("ncclGetUniqueId"))
+        return ncclSystemError;
+    (void)fake_lock();
+    memset(out, 0, sizeof *out);
+    uint64_t id = ++n_ids;
+    memcpy(out, &id, sizeof id);
+    return leave(true);
+}
+
+static struct meeting *find_meeting(const ncclUniqueId *id, int n) {
+    for (struct meeting *m = meetings; m; m = m->next) {
+        if (memcmp(m->id, id, sizeof m->id) == 0)
+            return m;
+    }
+    struct meeting *made;
+    if (CVY_ALLOC(made, 1) != CVY_OK)
+        return NULL;
+    memcpy(made->id, id, sizeof made->id);
+    made->n = n;
+    made->next = meetings;
+    return meetings = made;
+}
+
+/* NCCL refuses two members on one GPU. */
+static bool may_come(const struct meeting *m, int rank, int n) {
+    if (m->n != n || rank < 0 || rank >= n || n > MAX_MEMBERS || m->members[rank])
+        return false;
+    for (int k = 0; k < n; k++) {
+        if (m->members[k] && m->members[k]->gpu == fake_present())
+            return false;
+    }
+    return true;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int rank, ncclConfig_t *config) {
+    struct ncclComm *comm;
+    if (fake_call_fails("ncclCommInitRankConfig"))
+        return ncclSystemError;
+    (void)fake_lock();
+    struct meeting *m = find_meeting(&id, n);
+    if (!m || config->blocking != 0 || !may_come(m, rank, n) || CVY_ALLOC(comm, 1) != CVY_OK) {
+        (void)fake_complain(cudaErrorInvalidValue, "member %d of %d cannot come on %s", rank, n,
+                            fake_present()->name);
+        return leave(false);
+    }
+    comm->meeting = m;
+    comm->gpu = fake_present();
+    comm->rank = rank;
+    m->members[rank] = comm;
+    m->n_here++;
+    *out = comm;
+    (void)leave(true);
+    return ncclInProgress;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
+    (void)fake_lock();
+    *state = comm->meeting->n_here < comm->meeting->n ? ncclInProgress : ncclSuccess;
+    return leave(true);
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    (void)comm;
+    return ncclSuccess;
+}
+
+/* Its memory goes with that of the last member: items may still name it. */
+static void part(struct ncclComm *comm) {
+    struct meeting *m = comm->meeting;
+    comm->is_aborted = true;
+    if (++m->n_left < m->n_here)
+        return;
+    struct meeting **link = &meetings;
+    while (*link != m)
+        link = &(*link)->next;
+    *link = m->next;
+    for (int k = 0; k < m->n; k++)
+        free(m->members[k]);
+    free(m);
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    (void)fake_lock();
+    part(comm);
+    return leave(true);
+}
+
+/* What it still has in a stream is dropped. */
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    (void)fake_lock();
+    comm->is_aborted = true;
+    for (int s = 0; s < FAKE_MAX_STREAMS; s++)
+        fake_drop(&fake.streams[s], comm);
+    part(comm);
+    return leave(true);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------------- */
+
+/* The group of `peer` that is its stream's head, and in it the other half of `op`. */
+static struct op *other_half(const struct group *mine, const struct op *op, struct fake_item **of) {
+    const struct ncclComm *peer = mine->comm->meeting->members[op->peer];
+    for (int s = 0; s < FAKE_MAX_STREAMS; s++) {
+        struct fake_item *item = fake_head(&fake.streams[s]);
+        if (!item || item->owner != peer)
+            continue;
+        struct group *theirs = item->payload;
+        for (int k = 0; k < theirs->n; k++) {
+            struct op *o = &theirs->ops[k];
+            if (o->is_done || o->is_send == op->is_send || o->peer != mine->comm->rank ||
+                o->number != op->number)
+                continue;
+            *of = item;
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static bool is_over(const struct group *g) {
+    for (int k = 0; k < g->n; k++) {
+        if (!g->ops[k].is_done)
+            return false;
+    }
+    return true;
+}
+
+static bool is_ready(const void *payload) {
+    const struct group *g = payload;
+    struct fake_item *of;
+    if (is_over(g))
+        return true;
+    for (int k = 0; k < g->n; k++) {
+        if (!g->ops[k].is_done && other_half(g, &g->ops[k], &of))
+            return true;
+    }
+    return false;
+}
+
+/* Moves what can be moved; the item stays the head until all was. */
+static bool run(void *payload) {
+    struct group *g = payload;
+    struct fake_item *theirs;
+    for (int k = 0; k < g->n; k++) {
+        struct op *mine = &g->ops[k], *other = mine->is_done ? NULL : other_half(g, mine, &theirs);
+        if (!other)
+            continue;
+        mine->is_done = other->is_done = true;
+        if (other->n_bytes != mine->n_bytes) {
+            (void)fake_complain(cudaErrorInvalidValue, "NCCL: %zu bytes are sent and %zu received",
+                                mine->is_send ? mine->n_bytes : other->n_bytes,
+                                mine->is_send ? other->n_bytes : mine->n_bytes);
+            (void)fake_break(g->comm->gpu, cudaErrorInvalidValue);
+        } else if (!fake_open_blocks(theirs)) {
+            (void)fake_break(g->comm->gpu, cudaErrorIllegalAddress);
+        } else {
+            memcpy(mine->is_send ? other->at : mine->at, mine->is_send ? mine->at : other->at, mine->n_bytes);
+        }
+    }
+    return is_over(g);
+}
+
+/* ---- enqueueing -------------------------------------------------------------------------------------------------------- */
+
+ncclResult_t ncclGroupStart(void) {
+    if (gathering || fake_call_fails("ncclGroupStart") || CVY_ALLOC(gathering, 1) != CVY_OK)
+        return ncclInvalidUsage;
+    return ncclSuccess;
+}
+
+static ncclResult_t add(const char *name, bool is_send, char *at, size_t n_bytes, int peer, ncclComm_t comm,
+                        cudaStream_t stream) {
+    struct group *g = gathering;
+    if (fake_call_fails(name))
+        return ncclSystemError;
+    (void)fake_lock();
+    bool is_right = g && g->n < MAX_OPS && peer >= 0 && peer < comm->meeting->n && peer != comm->rank &&
+                    (g->n == 0 || (g->comm == comm && g->stream == stream));
+    if (!is_right) {
+        (void)fake_complain(cudaErrorInvalidValue, "%s to or from %d does not belong into this group", name,
+                            peer);
+        return leave(false);
+    }
+    uint64_t *counter = is_send ? &comm->n_sent[peer] : &comm->n_received[peer];
+    g->comm = comm;
+    g->stream = stream;
+    g->ops[g->n++] =
+        (struct op){.is_send = is_send, .peer = peer, .number = (*counter)++, .at = at, .n_bytes = n_bytes};
+    return leave(true);
+}
+
+ncclResult_t ncclSend(const void *at, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    return type == ncclUint8 ? add("ncclSend", true, (char *)at, n, peer, comm, stream) : ncclInvalidArgument;
+}
+
+ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    return type == ncclUint8 ? add("ncclRecv", false, at, n, peer, comm, stream) : ncclInvalidArgument;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+    struct group *g = gathering;
+    struct cuda_range ranges[MAX_OPS];
+    ncclResult_t result = ncclSuccess;
+    if (!g)
+        return ncclInvalidUsage;
+    gathering = NULL;
+    for (int k = 0; k < g->n; k++)
+        ranges[k] = (struct cuda_range){g->ops[k].at, g->ops[k].n_bytes, !g->ops[k].is_send};
+    const struct fake_meeting what = {.name = "NCCL",
+                                      .is_ready = is_ready,
+                                      .go_on = run,
+                                      .owner = g->comm,
+                                      .payload = g,
+                                      .payload_bytes = sizeof *g};
+    if (g->n > 0 && fake_enqueue_meeting(g->stream, ranges, g->n, &what) != cudaSuccess)
+        result = ncclUnhandledCudaError;
+    free(g);
+    return result;
+}
