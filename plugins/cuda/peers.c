@@ -82,7 +82,10 @@ static cvy_status copy(struct cvy_device *device, void *to, const void *from, si
     return CVY_OK;
 }
 
+/* cudaMalloc may wait for the device, and then for ever. */
 static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out) {
+    for (int s = 0; s < CVY_N_STREAMS; s++)
+        CVY_TRY(cuda_wait(cuda_device(device), cuda_device(device)->streams[s]));
     TRY_CUDA(cuda_device(device), cudaMalloc(out, n_bytes + !n_bytes));
     return CVY_OK;
 }

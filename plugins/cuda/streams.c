@@ -56,8 +56,11 @@ static cudaError_t wait_until_over(struct cuda_device *me, cudaStream_t stream, 
     *waited_s = 0;
     for (long nap_ns = 1000;; nap_ns = nap_ns < 50000 ? 2 * nap_ns : nap_ns) {
         cudaError_t code = me->is_lost ? cudaErrorNotReady : cudaStreamQuery(stream);
-        *waited_s = (double)(cvy_now_ns() - start) * 1e-9;
-        me->is_lost |= code == cudaErrorNotReady && timeout_s > 0 && *waited_s > timeout_s;
+        *waited_s = me->is_lost ? me->lost_after_s : (double)(cvy_now_ns() - start) * 1e-9;
+        if (!me->is_lost && code == cudaErrorNotReady && timeout_s > 0 && *waited_s > timeout_s) {
+            me->is_lost = true;
+            me->lost_after_s = *waited_s;
+        }
         if (code != cudaErrorNotReady || me->is_lost)
             return code;
         nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);

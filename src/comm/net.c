@@ -77,8 +77,8 @@ static cvy_status reserve(struct cvy_group *me, size_t n_bytes) {
     return CVY_OK;
 }
 
-/* Lays out the scratch: received partial sums, inner nodes, root, unwanted slices. */
-static cvy_status lay_out(struct cvy_group *me, const struct cvy_reduction *what, struct sum *out) {
+/* The scratch: received partial sums, inner nodes, root, unwanted slices. */
+static cvy_status make_room(struct cvy_group *me, const struct cvy_reduction *what, struct sum *out) {
     const struct cvy_partial *partials = what->partials;
     size_t n_others = 0, n_inner;
     *out = (struct sum){.what = what, .net = atomic_load(&me->net.net), .partials = me->partials};
@@ -101,6 +101,12 @@ static cvy_status lay_out(struct cvy_group *me, const struct cvy_reduction *what
     out->inner = out->others + n_others * out->longest;
     out->root = what->result ? what->result + out->at : out->inner + n_inner * out->longest;
     out->unwanted = out->inner + (n_inner + 1) * out->longest;
+    return CVY_OK;
+}
+
+static cvy_status lay_out(struct cvy_group *me, const struct cvy_reduction *what, struct sum *out) {
+    const struct cvy_partial *partials = what->partials;
+    CVY_TRY(make_room(me, what, out));
     for (int32_t p = 0, mine = 0, other = 0; p < what->n_partials; p++) {
         if (partials[p].device == me->rank)
             out->partials[p] = what->mine[mine++] + out->at;
@@ -108,6 +114,11 @@ static cvy_status lay_out(struct cvy_group *me, const struct cvy_reduction *what
             out->partials[p] = out->others + (size_t)other++ * out->longest;
     }
     return CVY_OK;
+}
+
+static cvy_status reserve_for(struct cvy_group *me, const struct cvy_reduction *what) {
+    struct sum sum;
+    return make_room(me, what, &sum);
 }
 
 static cvy_status pass(struct cvy_group *me, const struct sum *s, const float *from, size_t n, int to) {
@@ -200,6 +211,7 @@ static const struct cvy_device_transport net = {
     .name = "net",
     .attach = attach,
     .open = open_net,
+    .reserve = reserve_for,
     .reduce = reduce,
     .broadcast = broadcast,
 };

@@ -8,6 +8,7 @@
 #include "comm/device_tree.h"
 
 #include "rt/backend.h"
+#include "rt/tree.h"
 
 #include <stdlib.h>
 
@@ -63,6 +64,16 @@ static cvy_status reserve(struct cvy_group *me, size_t n_bytes) {
     CVY_TRY(ops(me)->alloc(me->device, n_bytes, (void **)&state->scratch));
     state->scratch_bytes = n_bytes;
     return CVY_OK;
+}
+
+static cvy_status reserve_for(struct cvy_group *me, const struct cvy_reduction *what) {
+    struct cvy_peer_state *state;
+    if (what->n_partials > CVY_MAX_PARTIALS)
+        return CVY_OK; /* `reduce` refuses it */
+    CVY_TRY(state_of(me, &state));
+    CVY_TRY(cvy_tree_plan(what->n_shards, what->partials, what->n_partials, me->n_adds));
+    size_t longest = what->n / (size_t)me->hub->n + CVY_SLICE_FLOATS;
+    return reserve(me, cvy_device_tree_inner(me->n_adds, what->n_partials) * longest * sizeof(float));
 }
 
 /* Adds up the floats at .. at + n - 1 in the tree, the root into results[0]. */
@@ -134,6 +145,7 @@ static void attach(struct cvy_group *me, struct cvy_device *device) { me->device
 static const struct cvy_device_transport peers = {
     .name = "peers",
     .attach = attach,
+    .reserve = reserve_for,
     .reduce = reduce,
     .broadcast = broadcast,
     .link_open = cvy_peers_link_open,

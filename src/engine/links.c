@@ -48,20 +48,24 @@ static cvy_status open_link(struct cvy_worker *w, int number, int from, int to, 
     return open(w->group, number, from, to, n_bytes, capacity(w->program));
 }
 
-/* A network of the devices, in each of the worker's groups. */
-static cvy_status open_net(const struct cvy_worker *w) {
+/* What a device transport needs in each of the worker's groups. */
+static cvy_status open_devices(const struct cvy_worker *w) {
     const struct cvy_device_transport *on_devices = w->team->on_devices;
-    if (!on_devices || !on_devices->open)
+    if (!on_devices)
         return CVY_OK;
-    CVY_TRY(on_devices->open(w->group, w->team->transport));
-    return w->replicas && w->replicas != w->group ? on_devices->open(w->replicas, w->team->transport)
-                                                  : CVY_OK;
+    if (on_devices->open)
+        CVY_TRY(on_devices->open(w->group, w->team->transport));
+    if (on_devices->open && w->replicas && w->replicas != w->group)
+        CVY_TRY(on_devices->open(w->replicas, w->team->transport));
+    for (size_t b = 0; w->replicas && b < w->program->buckets.n; b++)
+        CVY_TRY(on_devices->reserve(w->replicas, &w->reductions[b]));
+    return CVY_OK;
 }
 
 cvy_status cvy_links_open(struct cvy_worker *w) {
     const struct cvy_program *p = w->program;
     if (!w->is_linked)
-        CVY_TRY(open_net(w));
+        CVY_TRY(open_devices(w));
     for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
         int32_t other = device_of(w, peer);
         size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
