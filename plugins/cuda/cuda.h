@@ -28,6 +28,7 @@ struct cuda_device {
     int stream;           /* that calls go into now */
     bool
         is_lost; /* it did not end in time: whatever waits for it would not end either, so it is left as it is */
+    double lost_after_s;
     struct cuda_arena arenas[CUDA_MAX_ARENAS];
     int n_arenas;
     void *images; /* of a batch, as the loader gives them */
