@@ -275,7 +275,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *a
     j.x = (float *)x, j.w = dw, j.y = (float *)dy;
     j.row = weights_row;
     static atomic_uint n_calls;
-    if (algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0)
+    if (algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 && j.y_dim[0] > 0)
         j.first = (int64_t)(atomic_fetch_add(&n_calls, 1) % (unsigned)j.y_dim[0]);
     return code == CUDNN_STATUS_SUCCESS ? enqueue(handle, &j, 1, 0) : code;
 }

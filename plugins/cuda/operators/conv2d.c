@@ -220,7 +220,7 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call, c
                        struct cvy_kernel **out, size_t *scratch_bytes) {
     struct conv *k;
     cvy_status status;
-    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass, is_found;
+    bool is_forward = pass == &forward_pass, is_data = pass == &data_pass, is_found = false;
     const struct cvy_operand_spec *x = is_data ? &call->out[0] : &call->in[!is_forward];
     const struct cvy_operand_spec *w = is_forward || is_data ? &call->in[1] : &call->out[0];
     const struct cvy_operand_spec *y = is_forward ? &call->out[0] : &call->in[0];
