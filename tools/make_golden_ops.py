@@ -34,7 +34,7 @@ def text(tensor, digits):
     return " ".join(format(v, digits) for v in numbers)
 
 
-def case(op, attrs, inputs, outputs, differentiate=()):
+def case(op, attrs, inputs, outputs, differentiate=(), gout=None):
     """outputs(*inputs) gives the results by number; `differentiate` lists the inputs with a gradient."""
     inputs = [None if x is None else x.clone() for x in inputs]
     for i in differentiate:
@@ -51,7 +51,7 @@ def case(op, attrs, inputs, outputs, differentiate=()):
     for k, y in results.items():
         print(f"out {k} {text(y.detach(), '.13g')}")
     if differentiate:
-        gout = normal(*results[0].shape)
+        gout = normal(*results[0].shape) if gout is None else gout
         results[0].backward(gout)
         print(f"gout {text(gout, '.4g')}")
         for i in differentiate:
@@ -331,6 +331,13 @@ def norms_over_shards():
     norm([2, 3], 9, (), relu=False, residual=True, eps=1e-5)
 
 
+def casts():
+    """Of numbers that 8 bits hold: the golden test computes in float64, where nothing is rounded."""
+    x, gout = ((torch.randn(3, 5) * 8).round() / 8 for _ in range(2))
+    for attrs, kind in ("", torch.float32), ("bf16=true", torch.bfloat16), ("f16=true", torch.float16):
+        case("cast", attrs, [x], lambda x: {0: x.to(kind).double()}, (0,), gout)
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -341,3 +348,4 @@ losses()
 dropouts()
 optimizers()
 norms_over_shards()
+casts()

@@ -293,23 +293,21 @@ typedef struct {
     int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
     int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
                        fixed S and T the result has the same bits on any number of devices */
-    bool
-        sync_bn; /* batch-norm normalises over all shards of a batch rather than within each: strategies single, dp and
-                     ddp, which then keep the activations of all their shards */
+    bool sync_bn; /* batch-norm over all shards: of single, dp and ddp, which keep all shards' activations */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;  /* "auto", "direct", "winograd" where it can; NULL: auto */
     bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */
-    bool tf32;              /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
-    int64_t device_memory;  /* bytes that the plan may take on each device; 0: no limit */
+    const char *amp; /* mixed precision: "bf16", "fp16"; NULL: none. Parameters are float32 in any case */
+    bool tf32;       /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
+    int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
-    const char
-        *optimizer_attributes; /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help`; NULL: none */
-    uint64_t seed;             /* of initial weights and dropout */
-    double timeout_s;          /* 30: deadline of each wait between devices */
-    bool timeline;             /* record what every instruction took, for the project's own benchmarks */
-    cvy_world *world;          /* the processes that take part, each with `devices`; NULL: this one alone */
-    cvy_log_sink log;          /* its context must outlive the plan */
+    const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */
+    uint64_t seed;                     /* of initial weights and dropout */
+    double timeout_s;                  /* 30: deadline of each wait between devices */
+    bool timeline;    /* record what every instruction took, for the project's own benchmarks */
+    cvy_world *world; /* the processes that take part, each with `devices`; NULL: this one alone */
+    cvy_log_sink log; /* its context must outlive the plan */
 } cvy_plan_options;
 
 /* Binds graph, devices and strategy: fusion, differentiation, layouts, programs, memory. Starts a thread for each

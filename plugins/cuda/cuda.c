@@ -105,6 +105,7 @@ const struct cvy_backend cuda_backend = {
     .help = "NVIDIA GPUs, by cuDNN and cuBLASLt",
     .is_host_memory = false,
     .has_parts = true,
+    .has_amp = true,
     .available = cuda_available,
     .count = count,
     .open = open_device,

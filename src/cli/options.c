@@ -155,6 +155,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .sync_bn = o->sync_bn == 1,
                               .threads_per_device = (int)o->threads,
                               .conv_algo = o->conv_algo,
+                              .amp = o->amp && strcmp(o->amp, "none") ? o->amp : NULL,
                               .nondeterministic = o->nondeterministic == 1,
                               .tf32 = o->tf32 == 1,
                               .device_memory = o->device_memory,

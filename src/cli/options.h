@@ -20,7 +20,7 @@ struct options { /* in the order of the groups */
     int64_t batch_size, accumulate;
     int sync_bn;
 
-    const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo;
+    const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo, *amp;
     int64_t shards, threads, device_memory;
     int tf32, nondeterministic;
     double bucket_mb, first_bucket_mb, timeout_s;

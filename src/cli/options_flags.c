@@ -72,6 +72,12 @@ static void dtypes(struct flag_names *out) {
     add_name(out, "f16");
 }
 
+static void precisions(struct flag_names *out) {
+    add_name(out, "none");
+    add_name(out, "bf16");
+    add_name(out, "fp16");
+}
+
 static void algorithms(struct flag_names *out) {
     add_name(out, "auto");
     add_name(out, "direct");
@@ -163,6 +169,8 @@ static const struct flag kernels_flags[] = {
     FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
          .max = 4096),
     FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
+    FLAG("amp", TEXT, amp, "mixed precision: layers compute in 16 bits, parameters stay float32; of GPUs",
+         .initial = "none", .choices = precisions),
     FLAG("nondeterministic", SWITCH, nondeterministic,
          "GPUs may add in any order: faster, but no two runs have the same bits", .initial = "false"),
     FLAG("tf32", SWITCH, tf32, "GPUs may round the factors of float32 products to 10 bits: faster",

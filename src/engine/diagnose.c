@@ -13,27 +13,39 @@ struct search {
     int32_t shard;
     int32_t slot;
     uint64_t step;
-    float *host;
-    size_t capacity; /* floats */
+    void *host;
+    size_t capacity; /* bytes */
     bool is_over;    /* found, or somebody else's: look no further */
     struct cvy_error found;
 };
 
+/* A number that is not finite has all bits of its exponent. */
+static bool are_finite(cvy_dtype dtype, const void *values, size_t n_bytes) {
+    const uint16_t exponent = dtype == CVY_BF16 ? 0x7F80 : 0x7C00;
+    bool are = true;
+    for (size_t i = 0; dtype == CVY_F32 && i < n_bytes / sizeof(float); i++)
+        are &= isfinite(((const float *)values)[i]) != 0;
+    for (size_t i = 0; dtype != CVY_F32 && i < n_bytes / sizeof exponent; i++)
+        are &= (((const uint16_t *)values)[i] & exponent) != exponent;
+    return are;
+}
+
 static cvy_status has_non_finite(struct search *s, const struct cvy_operand *operand, bool *out) {
-    size_t n = s->w->device->backend->layout_bytes(operand->spec.layout, &operand->spec.desc) / sizeof(float);
+    size_t n = s->w->device->backend->layout_bytes(operand->spec.layout, &operand->spec.desc);
+    cvy_dtype dtype = operand->spec.desc.dtype;
+    bool is_float = dtype == CVY_F32 || dtype == CVY_BF16 || dtype == CVY_F16;
     *out = false;
-    if (operand->spec.desc.dtype != CVY_F32 || operand->spec.is_absent || operand->spec.is_private)
+    if (!is_float || operand->spec.is_absent || operand->spec.is_private)
         return CVY_OK;
     if (n > s->capacity) {
         free(s->host);
         s->capacity = 0;
-        CVY_TRY(CVY_ALLOC(s->host, n));
+        CVY_TRY(cvy_alloc_items(1, n, &s->host));
         s->capacity = n;
     }
-    CVY_TRY(s->w->device->backend->download(
-        s->w->device, s->host, cvy_place_address(s->w, operand->place, s->slot, 0), n * sizeof(float)));
-    for (size_t i = 0; i < n && !*out; i++)
-        *out = !isfinite(s->host[i]);
+    CVY_TRY(s->w->device->backend->download(s->w->device, s->host,
+                                            cvy_place_address(s->w, operand->place, s->slot, 0), n));
+    *out = !are_finite(dtype, s->host, n);
     return CVY_OK;
 }
 

@@ -29,6 +29,7 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     CVY_TRY(copy_text(plan, &o->schedule));
     CVY_TRY(copy_text(plan, &o->backend));
     CVY_TRY(copy_text(plan, &o->conv_algo));
+    CVY_TRY(copy_text(plan, &o->amp));
     CVY_TRY(copy_text(plan, &o->optimizer));
     CVY_TRY(copy_text(plan, &o->optimizer_attributes));
     o->bucket_mb = o->bucket_mb > 0 ? o->bucket_mb : 25;
@@ -153,6 +154,7 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     }
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
     CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
+    CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));
     CVY_TRY_OUT(cvy_pass_update(copy, &update));
     CVY_TRY_OUT(cvy_graph_verify(copy));
@@ -175,6 +177,7 @@ static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
         cvy_pass_stages_like(plan->evaluation, plan->train);
     else
         CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, &balance));
+    CVY_TRY_OUT(cvy_plan_add_casts(plan, &plan->evaluation));
     CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
 out:
     cvy_graph_free(mode);
@@ -316,6 +319,7 @@ static cvy_status settle(struct cvy_plan *plan, const cvy_graph *graph, const cv
     plan->n_devices = list->n * cvy_world_size(options->world);
     plan->first_device = list->n * cvy_world_rank(options->world);
     plan->options.devices = list->text;
+    CVY_TRY(cvy_plan_choose_precision(plan));
     return choose_strategy(plan);
 }
 

@@ -16,6 +16,7 @@ struct cvy_plan {
     struct cvy_mesh mesh;
     char *device_names;              /* "cpu:0-1" */
     int64_t rule_batch;              /* the largest shard */
+    cvy_dtype low;                   /* what --amp computes in; CVY_F32: all does */
     struct cvy_graph *built;         /* a copy of the user's */
     struct cvy_graph *fused, *train; /* before and after autodiff and update; NULL without optimiser */
     struct cvy_graph *evaluation;
@@ -39,6 +40,13 @@ void cvy_plan_attach(const struct cvy_worker *w);
 
 /* cvy_plan_new, whatever memory the plan needs. Collective. */
 cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
+
+/* ---- precision.c ---- */
+
+/* Finds plan->low, once the backend is known. CVY_ERR_USAGE: there is no such precision, or not here. Local. */
+cvy_status cvy_plan_choose_precision(struct cvy_plan *plan);
+/* In mixed precision *g becomes the graph with casts. Local. */
+cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g);
 
 /* ---- footprint.c ---- */
 

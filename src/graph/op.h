@@ -88,6 +88,9 @@ enum cvy_op_flags {
     CVY_OP_RANDOM = 16,    /* last input is the i64[3] tensor {seed, step, first image of the shard} */
     CVY_OP_VIEW = 32,      /* output 0 is input 0's bytes in plain layout (flatten): no kernel runs */
     CVY_OP_PRODUCTS = 64,  /* sums of products, which TF32 makes faster and less exact */
+    CVY_OP_LOW = 128,      /* --amp: the inputs of narrow_in come in the low precision */
+    CVY_OP_FOLLOWS = 256,  /* --amp: they do when all of them are there already, else in float32 */
+    CVY_OP_PACKS = 512,    /* of a parameter, run once after its update and not for each shard */
 };
 
 struct cvy_op {

@@ -29,6 +29,7 @@ const struct cvy_op cvy_op_add = {
     .n_out = 1,
     .in_names = (const char *const[]){"a", "b"},
     .out_names = (const char *const[]){"y"},
+    .flags = CVY_OP_FOLLOWS,
     .aliases = (const struct cvy_alias[]){{0, 0}, {0, 1}},
     .n_aliases = 2,
     .narrow_in = 1u << 0 | 1u << 1,

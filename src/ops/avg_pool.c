@@ -168,6 +168,7 @@ const struct cvy_op cvy_op_avg_pool = {
     .n_out = 1,
     .in_names = (const char *const[]){"x"},
     .out_names = (const char *const[]){"y"},
+    .flags = CVY_OP_FOLLOWS,
     .narrow_in = 1u << 0,
     .infer = forward_infer,
     .grad = grad,

@@ -49,6 +49,7 @@ const struct cvy_op cvy_op_batch_norm_moments = {
     .n_out = 1,
     .in_names = (const char *const[]){"x"},
     .out_names = (const char *const[]){"row"},
+    .flags = CVY_OP_FOLLOWS,
     .narrow_in = 1u << 0,
     .infer = infer,
     .reference = reference,

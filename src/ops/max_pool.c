@@ -203,6 +203,7 @@ const struct cvy_op cvy_op_max_pool = {
     .in_names = (const char *const[]){"x"},
     .out_names = (const char *const[]){"y", "index"},
     .private_out = 1u << 1,
+    .flags = CVY_OP_FOLLOWS,
     .narrow_in = 1u << 0,
     .infer = forward_infer,
     .grad = grad,

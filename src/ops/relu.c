@@ -54,6 +54,7 @@ const struct cvy_op cvy_op_relu = {
     .n_out = 1,
     .in_names = (const char *const[]){"x"},
     .out_names = (const char *const[]){"y"},
+    .flags = CVY_OP_FOLLOWS,
     .aliases = in_place,
     .n_aliases = CVY_N(in_place),
     .narrow_in = 1u << 0,

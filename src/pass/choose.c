@@ -63,6 +63,12 @@ static const char *layout_label(const struct chooser *c, const struct cvy_layout
     return name ? name : "?";
 }
 
+/* Made of a parameter, in the REFRESH phase. */
+static bool is_packed(const struct cvy_graph *g, cvy_value v) {
+    int32_t maker = g->values.data[v].node;
+    return maker >= 0 && g->nodes.data[maker].phase == CVY_PHASE_REFRESH;
+}
+
 /* The value `v` of the new graph in `layout`. `near` gives phase and stage. */
 static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_value v,
                             const struct cvy_layout *layout, cvy_value *out) {
@@ -77,7 +83,7 @@ static cvy_status in_layout(struct chooser *c, const struct cvy_node *near, cvy_
             return CVY_OK;
         }
     }
-    bool is_stored = info->kind == CVY_VALUE_PARAM;
+    bool is_stored = info->kind == CVY_VALUE_PARAM || is_packed(c->to, v);
     char *name = NULL;
     CVY_TRY(cvy_pool_printf(&c->to->pool, &name, "%s:%s", info->name, layout_label(c, layout)));
     struct cvy_node_spec spec = {.op = cvy_op_find("reorder"),
@@ -175,6 +181,11 @@ static cvy_status choose_node(struct chooser *c, const struct cvy_node *node) {
     CVY_TRY(ask_kernel(c->o, &call));
     struct cvy_node copy = *node;
     copy.algorithm = call.algorithm;
+    if ((node->op->flags & CVY_OP_PACKS) && node->phase == CVY_PHASE_FORWARD &&
+        cvy_graph_value(c->g, node->in[0])->kind == CVY_VALUE_PARAM) {
+        copy.phase = CVY_PHASE_REFRESH;
+        copy.bucket = -1;
+    }
     cvy_value in[32]; /* no operator but an update has more inputs */
     for (int k = 0; k < node->n_in; k++) {
         in[k] = CVY_NONE;
@@ -214,6 +225,9 @@ static cvy_status finish(struct chooser *c) {
     /* a packed weight is remade right after the update of the bucket that holds its parameter */
     for (size_t i = 0; i < c->to->nodes.n; i++) {
         struct cvy_node *node = &c->to->nodes.data[i];
+        if (node->phase == CVY_PHASE_REFRESH &&
+            is_packed(c->to, node->in[0])) /* a packed copy of a packed one */
+            node->bucket = c->to->nodes.data[cvy_graph_value(c->to, node->in[0])->node].bucket;
         for (size_t r = 0; node->phase == CVY_PHASE_REFRESH && r < c->to->reducibles.n; r++) {
             if (c->to->reducibles.data[r].target == node->in[0]) {
                 node->bucket = c->to->reducibles.data[r].bucket;

@@ -1,5 +1,5 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
-     built graph -> mode -> fuse -> (sync_bn) -> stage -> autodiff -> update -> choose -> (strategy) -> memory
+     built graph -> mode -> fuse -> (sync_bn) -> stage -> (cast) -> autodiff -> update -> choose -> (strategy) -> memory
    All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
@@ -36,6 +36,10 @@ double cvy_layer_time(const struct cvy_graph *g, const struct cvy_node *node,
                       const struct cvy_stage_options *options);
 /* The stages of another graph of the same model: evaluation runs where training keeps the parameters. */
 void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like);
+
+/* cast: mixed precision: operators that can (CVY_OP_LOW, CVY_OP_FOLLOWS) compute in `low`, the rest in float32. After
+   stage, before autodiff. */
+cvy_status cvy_pass_cast(const struct cvy_graph *g, cvy_dtype low, struct cvy_graph **out);
 
 /* autodiff: appends BACKWARD nodes for the gradient of output "loss" and fills g->reducibles: loss, hits,
    statistics, and the gradient of each parameter that the loss depends on, in the order they are made. */

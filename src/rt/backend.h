@@ -98,6 +98,7 @@ struct cvy_backend {
     const char *help;
     bool is_host_memory; /* pointers can be read by the host: then the reference fallback works in place */
     bool has_parts;      /* several devices may share one piece of hardware: cuda:0/0, cuda:0/1 */
+    bool has_amp;        /* its kernels take bfloat16 and float16 where operators do */
 
     /* CVY_ERR_UNSUPPORTED says why no such device can be used here, and what to install. NULL: they can. Local. */
     cvy_status (*available)(void);

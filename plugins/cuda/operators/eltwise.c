@@ -1,4 +1,4 @@
-/* relu, its gradient, and add: element by element, in whatever layout the first operand has, in place too. */
+/* relu, its gradient, add and casts: element by element, in whatever layout the first operand has, in place too. */
 #include "operator.h"
 
 #define ELTWISE_KERNEL(NAME)                                                                    \
@@ -12,3 +12,4 @@
 ELTWISE_KERNEL(relu)
 ELTWISE_KERNEL(relu_backward)
 ELTWISE_KERNEL(add)
+ELTWISE_KERNEL(cast)

@@ -121,6 +121,7 @@ const struct cvy_backend cvy_backend_reference = {
     .name = "reference",
     .help = "every operator's reference kernel, in double precision: slow, for comparison",
     .is_host_memory = true,
+    .has_amp = true,
     .count = count,
     .open = open_device,
     .close = close_device,

@@ -1,0 +1,31 @@
+/* precision: what --amp means to a plan. */
+#include "engine/plan.h"
+
+#include <string.h>
+
+cvy_status cvy_plan_choose_precision(struct cvy_plan *plan) {
+    const char *amp = plan->options.amp;
+    plan->low = !amp ? CVY_F32 : strcmp(amp, "bf16") == 0 ? CVY_BF16 : CVY_F16;
+    if (amp && strcmp(amp, "bf16") && strcmp(amp, "fp16"))
+        return CVY_FAIL(CVY_ERR_USAGE, "mixed precision '%s': take bf16 or fp16", amp);
+    if (plan->low == CVY_F16 && plan->options.optimizer)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
+                        "--amp fp16 cannot train yet: its gradients need a scale; take --amp bf16");
+    if (amp && !plan->backend->has_amp)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "backend %s computes in float32 only: leave --amp %s out, or take cuda devices or, slowly, "
+            "--backend reference",
+            plan->backend->name, amp);
+    return CVY_OK;
+}
+
+cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g) {
+    struct cvy_graph *cast = NULL;
+    if (plan->low == CVY_F32)
+        return CVY_OK;
+    CVY_TRY(cvy_pass_cast(*g, plan->low, &cast));
+    cvy_graph_free(*g);
+    *g = cast;
+    return CVY_OK;
+}
