@@ -52,10 +52,8 @@ static bool reaches(struct cvy_device *device, struct cvy_device *other_device) 
     if (cudaSetDevice(me->gpu) == cudaSuccess && enable(me, other) && try_transfer(me, other))
         return true;
     (void)cudaGetLastError();
-    cvy_log(device->spec.log, CVY_LOG_INFO,
-            "%s and %s: no peer access; what passes between devices passes through "
-            "the host",
-            device->name, other_device->name);
+    cvy_log(device->spec.log, CVY_LOG_INFO, "%s and %s: no peer access between them", device->name,
+            other_device->name);
     return false;
 }
 
