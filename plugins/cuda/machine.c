@@ -1,6 +1,8 @@
 /* What the machine has of what the plugin needs, and what it says about its GPUs. */
 #include "cuda.h"
 
+#include <nccl.h>
+
 /* ---- can GPUs be used here? --------------------------------------------------------------------------- */
 
 struct version {
@@ -14,6 +16,13 @@ static struct version cuda_version(int number) { return (struct version){number 
 static struct version cudnn_version(size_t number) {
     int n = (int)number;
     return n >= 10000 ? (struct version){n / 10000, n / 100 % 100} : (struct version){n / 1000, n / 100 % 10};
+}
+
+/* 22803 is 2.28.3. */
+static struct version nccl_version(void) {
+    int n = 0;
+    (void)ncclGetVersion(&n);
+    return (struct version){n / 10000, n / 100 % 100};
 }
 
 static cvy_status check_driver(void) {
@@ -48,6 +57,10 @@ static cvy_status check_libraries(void) {
     if (blas != CUBLAS_VER_MAJOR)
         return CVY_FAIL(CVY_ERR_UNSUPPORTED, "cuBLAS %d does not fit: install cuBLAS %d", blas,
                         CUBLAS_VER_MAJOR);
+    const struct version nccl = nccl_version();
+    if (nccl.major != NCCL_MAJOR)
+        return CVY_FAIL(CVY_ERR_UNSUPPORTED, "NCCL %d.%d does not fit: install NCCL %d", nccl.major,
+                        nccl.minor, NCCL_MAJOR);
     return CVY_OK;
 }
 
@@ -117,5 +130,7 @@ void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out) {
     cvy_text_printf(out, "driver: for CUDA %d.%d\n", driver.major, driver.minor);
     cvy_text_printf(out, "CUDA: %d.%d\n", runtime.major, runtime.minor);
     cvy_text_printf(out, "cuDNN: %d.%d.%d\n", dnn.major, dnn.minor, (int)(cudnnGetVersion() % 100));
+    const struct version nccl = nccl_version();
+    cvy_text_printf(out, "NCCL: %d.%d\n", nccl.major, nccl.minor);
     cvy_text_printf(out, "cuBLASLt: %d.%d.%d\n", blas / 10000, blas / 100 % 100, blas % 100);
 }

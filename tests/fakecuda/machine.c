@@ -1,10 +1,12 @@
-/* What the pretend machine has: versions, memory. FAKECUDA_DRIVER and FAKECUDA_CUDNN are versions in place of those that
-   the plugin was built with, as cudaDriverGetVersion and cudnnGetVersion count them; driver 0: there is none. */
+/* What the pretend machine has: versions, memory. FAKECUDA_DRIVER, FAKECUDA_CUDNN and FAKECUDA_NCCL are versions in
+   place of those that the plugin was built with, as cudaDriverGetVersion, cudnnGetVersion and ncclGetVersion count them;
+   driver 0: there is none. */
 #include "fakecuda.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
+#include <nccl.h>
 #include <stdlib.h>
 
 static int number_of(const char *variable, int otherwise) {
@@ -33,3 +35,8 @@ cudaError_t cudaMemGetInfo(size_t *n_free, size_t *total) {
 size_t cudnnGetVersion(void) { return (size_t)number_of("FAKECUDA_CUDNN", CUDNN_VERSION); }
 size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
 size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
+
+ncclResult_t ncclGetVersion(int *version) {
+    *version = number_of("FAKECUDA_NCCL", NCCL_VERSION_CODE);
+    return ncclSuccess;
+}
