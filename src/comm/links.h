@@ -67,7 +67,7 @@ cvy_status cvy_link_recv(struct cvy_group *me, int number, int32_t tag, const st
                          const char *name);
 
 /* The same in parts, for who moves the bytes otherwise. Opening: what both ends must agree on. */
-cvy_status cvy_link_open_as(struct cvy_group *me, int number, const struct cvy_link_form *form,
+cvy_status cvy_link_open_as(struct cvy_group *me, int number, const struct cvy_link_form *mine,
                             struct cvy_link **out);
 /* The place of the next message is free: its head is written. Then the bytes are moved, then the end counts it. */
 cvy_status cvy_link_begin_send(struct cvy_group *me, int number, int32_t tag, size_t n_bytes,

@@ -24,11 +24,11 @@ void cvy_peer_state_free(struct cvy_group *member);
 void cvy_peer_ring_free(struct cvy_peer_ring *ring);
 
 /* peers_links.c */
-cvy_status cvy_peers_link_open(struct cvy_group *me, int link, int from, int to, size_t n_bytes,
+cvy_status cvy_peers_link_open(struct cvy_group *me, int number, int from, int to, size_t n_bytes,
                                int capacity);
-cvy_status cvy_peers_send(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
-                          const char *name);
-cvy_status cvy_peers_recv(struct cvy_group *me, int link, int32_t tag, const struct cvy_piece *pieces, int n,
-                          const char *name);
+cvy_status cvy_peers_send(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces,
+                          int n, const char *name);
+cvy_status cvy_peers_recv(struct cvy_group *me, int number, int32_t tag, const struct cvy_piece *pieces,
+                          int n, const char *name);
 
 #endif
