@@ -111,6 +111,7 @@ const struct cvy_backend cuda_backend = {
     .open = open_device,
     .close = close_device,
     .enter = enter,
+    .kind = cuda_kind,
     .describe = cuda_describe,
     .describe_more = cuda_describe_more,
     .alloc = cuda_alloc,

@@ -83,6 +83,7 @@ void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 
 /* machine.c */
 cvy_status cuda_available(void);
+void cuda_kind(struct cvy_text *out);
 void cuda_describe(const struct cvy_device *device, struct cvy_text *out);
 void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out);
 

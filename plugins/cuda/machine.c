@@ -78,6 +78,14 @@ cvy_status cuda_available(void) {
     return check_libraries();
 }
 
+void cuda_kind(struct cvy_text *out) {
+    struct cudaDeviceProp p;
+    const struct version dnn = cudnn_version(cudnnGetVersion());
+    cvy_text_printf(out, "cuDNN %d.%d.%d", dnn.major, dnn.minor, (int)(cudnnGetVersion() % 100));
+    if (cudaGetDeviceProperties(&p, 0) == cudaSuccess)
+        cvy_text_printf(out, ", compute capability %d.%d", p.major, p.minor);
+}
+
 /* ---- what they are -------------------------------------------------------------------------------------- */
 
 void cuda_describe(const struct cvy_device *device, struct cvy_text *out) {
