@@ -1,0 +1,61 @@
+# A pretend GPU that fails or stands still ends the run in time, with the right code and a line that says which, and at what.
+. "$SOURCE/tests/cuda/harness"
+
+train="train --data digits --model lenet5 --shards 4 --batch-size 250 --lr 0.05 --epochs 1 --workers 0 --print-freq 1000"
+
+# stops CODE TEXT VARIABLE FAULT ARGUMENTS…: with this fault the run ends with CODE, says TEXT, and takes no longer than the
+# timeout and what it takes to train so far.
+stops() {
+    code=$1 text=$2 variable=$3 fault=$4
+    shift 4
+    begin=$(date +%s)
+    export "$variable=$fault"
+    fails "$code" "$text" $train --timeout 2 --devices cuda:0-3 "$@"
+    unset "$variable"
+    took=$(($(date +%s) - begin))
+    [ $took -le 30 ] || die "took $took s: $fault, $*"
+    ! grep -q 'no event orders' err || { cat err; die "a race after a fault: $fault, $*"; }
+}
+
+# A GPU whose marks others wait for holds them up on the device: then the line may name them.
+for peers in 1 0; do
+    export FAKECUDA_PEERS=$peers
+    lost=$([ $peers -eq 1 ] && echo "waited 2.0 seconds for cuda:" || echo "cuda:2")
+    for strategy in ddp dp pipeline mp; do
+        stops 1 "fails, as FAKECUDA_FAIL orders" FAKECUDA_FAIL "device=2,n=150" --strategy $strategy
+        stops 4 "$lost" FAKECUDA_STALL "device=2,n=150" --strategy $strategy
+    done
+    stops 1 "fails, as FAKECUDA_FAIL orders" FAKECUDA_FAIL "device=2,n=150" --strategy hybrid --mesh data=2,pipe=2
+    stops 4 "$lost" FAKECUDA_STALL "device=2,n=150" --strategy hybrid --mesh data=2,pipe=2
+done
+unset FAKECUDA_PEERS
+
+# what is enqueued for talking: the tree's additions, copies between GPUs or with the host
+stops 1 "GPU 1: add of partial sums" FAKECUDA_FAIL "device=1,op=add of partial sums,n=5" --strategy ddp
+stops 1 "GPU 1: copy" FAKECUDA_FAIL "device=1,op=copy,n=7" --strategy ddp
+stops 1 "GPU 1: copy" FAKECUDA_FAIL "device=1,op=copy,n=7" --strategy pipeline
+stops 4 "waited 2.0 seconds for cuda:" FAKECUDA_STALL "device=1,op=copy,n=7" --strategy ddp
+stops 4 "waited 2.0 seconds for cuda:" FAKECUDA_STALL "device=1,op=copy,n=7" --strategy pipeline
+stops 1 "GPU 0: download" FAKECUDA_FAIL "device=0,op=download" --strategy single --devices cuda:0
+
+# calls that fail
+for n in 1 2; do
+    stops 1 "memory; use a smaller batch or more shards" FAKECUDA_FAIL "device=0,op=cudaMalloc,n=$n" --strategy single --devices cuda:0
+done
+for call in cudaStreamCreateWithFlags cudaEventCreateWithFlags cudaEventRecord cudaStreamWaitEvent cudaMemcpyAsync \
+    cudaStreamQuery cudnnCreate cublasLtCreate; do
+    stops 1 "GPU 1: $call fails, as FAKECUDA_FAIL orders" FAKECUDA_FAIL "device=1,op=$call" --strategy ddp
+done
+stops 1 "GPU 1: cudaEventRecord fails" FAKECUDA_FAIL "device=1,op=cudaEventRecord,n=12" --strategy ddp
+
+# slow is not lost
+export FAKECUDA_STALL="device=2,op=convolution,n=9,seconds=0.5"
+ok $train --timeout 60 --strategy ddp --devices cuda:0-3
+unset FAKECUDA_STALL
+slow=$(hash_of_out)
+ok $train --strategy single --devices cuda:0
+same "$slow" "$(hash_of_out)" "the weights of a slow run"
+
+FAKECUDA_FAIL=step=1
+export FAKECUDA_FAIL
+fails 1 "FAKECUDA_FAIL='step=1': write device=N,op=NAME,n=N" $train --devices cuda:0
