@@ -14,7 +14,7 @@ enum { N_ORDERS = 2 };
 enum { N_ORDERS = 5 };
 #endif
 
-/* For what is opened next: the order, and whether GPUs reach each other's memory (else all passes through the host). */
+/* For what is opened next: the order, and whether GPUs reach each other's memory (else NCCL passes all on). */
 static inline void choose_order(int seed, bool has_peers) {
     char text[16];
     snprintf(text, sizeof text, "%d", seed);

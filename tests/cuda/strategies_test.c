@@ -54,7 +54,7 @@ static void test_shared_gpus(void **state) {
     cvy_plan_options options = options_of(&setups[0], "cuda", 1);
     const uint64_t hash = train(&options, false, false, &loss);
     for (int order = 0; order < N_ORDERS; order++) {
-        choose_order(order, true);
+        choose_order(order, order % 2 == 0); /* else through the host: NCCL wants a GPU for each */
         for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
             options = options_of(&shared[i], NULL, 1);
             check_bits(&shared[i], &options, hash, loss);
