@@ -18,11 +18,11 @@
 
 enum cuda_function {
 #define CUDA_MAP(name) CUDA_##name,
-#define CUDA_QUADS(name) CUDA_##name,
+#define CUDA_QUADS(name, ...) CUDA_##name,
 #define CUDA_UPDATE(name) CUDA_##name,
 #define CUDA_ROWS(name) CUDA_##name,
-#define CUDA_FOLD(name) CUDA_##name,
-#define CUDA_MOMENTS(name) CUDA_##name,
+#define CUDA_FOLD(name, ...) CUDA_##name,
+#define CUDA_MOMENTS(name, ...) CUDA_##name,
 #include "functions.def"
 #undef CUDA_MAP
 #undef CUDA_QUADS

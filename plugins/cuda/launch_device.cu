@@ -1,5 +1,5 @@
 /* The table of functions on the device: every body of functions/ as CUDA kernels. */
-#include "launch.h"
+#include "variants.cuh"
 
 #include "norm.h"
 #include "tree.h"
@@ -11,21 +11,28 @@ enum { WARPS = CUDA_THREADS / CUDA_WARP };
 
 /* ---- tiles of folds ----------------------------------------------------------------------------------------------------- */
 
-struct place { /* of a thread in a tile: elements first, first + step, … below end of the row */
+/* Of a thread in a tile: elements first, first + step, … below end of the row. Beyond the end and beyond the last row
+   it takes an element that is there and lets it count 0: a load that waits for no condition. */
+struct place {
     int64_t row, chunk, first, end;
     int step, lane;
+    bool is_row;
+    __device__ bool has(int i) const { return is_row && first + i * step < end; }
+    __device__ int64_t at(int i) const { return first + i * step < end ? first + i * step : end - 1; }
 };
 
 static __device__ place place_of(const cuda_fold &f, int64_t tile) {
+    const int64_t across =
+        (f.n + f.lanes - 1) / f.lanes; /* tiles of a chunk: neighbours share lines of memory */
     place p;
     p.lane = threadIdx.x % f.lanes;
-    const int64_t across =
-        (f.n + f.lanes - 1) / f.lanes; /* tiles of a chunk: blocks in a row share what they read */
     p.row = tile % across * f.lanes + p.lane;
+    p.is_row = p.row < f.n;
+    p.row = p.is_row ? p.row : f.n - 1;
     p.chunk = tile / across;
     p.step = CUDA_THREADS / f.lanes;
     p.first = p.chunk * f.chunk + threadIdx.x / f.lanes;
-    p.end = p.row < f.n ? p.chunk * f.chunk + cuda_fold_elements(&f, p.chunk) : 0;
+    p.end = p.chunk * f.chunk + cuda_fold_elements(&f, p.chunk);
     return p;
 }
 
@@ -53,8 +60,10 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
             name##_map(&args, i);                                                 \
     }
 
-#define CUDA_QUADS(name)                                                                        \
-    static __global__ void name##_kernel(const cuda_args args, int64_t n) {                     \
+#define CUDA_QUADS(name, large_in, large_out)                                                   \
+    template <int TYPE, bool IS_INNERMOST>                                                      \
+    static __global__ void name##_kernel(const cuda_args given, int64_t n) {                    \
+        const cuda_args args = args_of_variant<TYPE, IS_INNERMOST>(given, large_in, large_out); \
         for (int64_t i = CUDA_QUAD * (blockIdx.x * (int64_t)CUDA_THREADS + threadIdx.x); i < n; \
              i += CUDA_QUAD * (gridDim.x * (int64_t)CUDA_THREADS))                              \
             name##_quad(&args, i, n - i < CUDA_QUAD ? (int)(n - i) : CUDA_QUAD);                \
@@ -81,21 +90,26 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
         name##_row(&args, row, team);                                           \
     }
 
-#define CUDA_FOLD(name)                                                                                  \
-    static __global__ void name##_kernel(const cuda_args args, const cuda_fold f, float *partial) {      \
+#define CUDA_FOLD(name, large_in, large_out)                                                             \
+    template <int TYPE, bool IS_INNERMOST>                                                               \
+    static __global__ void name##_kernel(const cuda_args given, const cuda_fold f, float *partial) {     \
+        const cuda_args args = args_of_variant<TYPE, IS_INNERMOST>(given, large_in, large_out);          \
         __shared__ float shared[WARPS][CUDA_WARP];                                                       \
         for (int64_t tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {                             \
             const place p = place_of(f, tile);                                                           \
             float mine[CUDA_FOLD_SUMS] = {};                                                             \
-            _Pragma("unroll 4") for (int64_t k = p.first; k < p.end; k += p.step) {                      \
-                float value[CUDA_FOLD_SUMS] = {};                                                        \
-                name##_value(&args, p.row, k, value);                                                    \
-                for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                 \
-                    mine[s] += value[s];                                                                 \
+            for (int i = 0; i < CUDA_FOLD_ITEMS && p.first + i * p.step < p.end; i += 4) {               \
+                float value[4][CUDA_FOLD_SUMS] = {};                                                     \
+                _Pragma("unroll") for (int j = 0; j < 4; j++)                                            \
+                    name##_value(&args, p.row, p.at(i + j), value[j]);                                   \
+                _Pragma("unroll") for (int j = 0; j < 4; j++) {                                          \
+                    for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                             \
+                        mine[s] += p.has(i + j) ? value[j][s] : 0;                                       \
+                }                                                                                        \
             }                                                                                            \
             for (int s = 0; s < CUDA_FOLD_SUMS; s++)                                                     \
                 mine[s] = sum_lane(f.lanes, mine[s], shared);                                            \
-            if ((int)threadIdx.x >= f.lanes || p.row >= f.n)                                             \
+            if ((int)threadIdx.x >= f.lanes || !p.is_row)                                                \
                 continue;                                                                                \
             if (f.chunks == 1) {                                                                         \
                 const double sums[CUDA_FOLD_SUMS] = {mine[0], mine[1]};                                  \
@@ -118,25 +132,25 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
     }
 
 /* A thread keeps its elements, so that memory is read once although the deviations need the chunk's mean. */
-#define CUDA_MOMENTS(name)                                                                               \
-    static __global__ void name##_kernel(const cuda_args args, const cuda_fold f, float *partial) {      \
+#define CUDA_MOMENTS(name, large_in, large_out)                                                          \
+    template <int TYPE, bool IS_INNERMOST>                                                               \
+    static __global__ void name##_kernel(const cuda_args given, const cuda_fold f, float *partial) {     \
+        const cuda_args args = args_of_variant<TYPE, IS_INNERMOST>(given, large_in, large_out);          \
         __shared__ float shared[WARPS][CUDA_WARP];                                                       \
         for (int64_t tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {                             \
             const place p = place_of(f, tile);                                                           \
             float held[CUDA_FOLD_ITEMS], sum = 0, m2 = 0;                                                \
-            _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) {                                \
-                int64_t k = p.first + i * p.step;                                                        \
-                held[i] = k < p.end ? name##_element(&args, p.row, k) : 0;                               \
-                sum += held[i];                                                                          \
-            }                                                                                            \
+            _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) held[i] =                        \
+                name##_element(&args, p.row, p.at(i));                                                   \
+            _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) sum += p.has(i) ? held[i] : 0;   \
             const float n = (float)cuda_fold_elements(&f, p.chunk);                                      \
             const float mean = sum_lane(f.lanes, sum, shared) / n;                                       \
             _Pragma("unroll") for (int i = 0; i < CUDA_FOLD_ITEMS; i++) {                                \
-                float d = p.first + i * p.step < p.end ? held[i] - mean : 0;                             \
+                float d = p.has(i) ? held[i] - mean : 0;                                                 \
                 m2 += d * d;                                                                             \
             }                                                                                            \
             m2 = sum_lane(f.lanes, m2, shared);                                                          \
-            if ((int)threadIdx.x >= f.lanes || p.row >= f.n)                                             \
+            if ((int)threadIdx.x >= f.lanes || !p.is_row)                                                \
                 continue;                                                                                \
             if (f.chunks == 1) {                                                                         \
                 const cuda_moments all = {n, mean, m2};                                                  \
@@ -167,10 +181,6 @@ static __device__ float sum_lane(int lanes, float mine, float (*shared)[CUDA_WAR
 
 /* ---- launching ---------------------------------------------------------------------------------------------------------- */
 
-#ifndef CUDA_LAUNCH /* tests run kernels in their own way */
-#define CUDA_LAUNCH(kernel, grid, ...) kernel<<<grid, CUDA_THREADS, 0, stream>>>(__VA_ARGS__)
-#endif
-
 typedef void launcher(cudaStream_t stream, const struct cuda_launch *launch);
 
 /* Blocks for n things of which a block takes `each` at a time. */
@@ -183,9 +193,10 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {      \
         CUDA_LAUNCH(name##_kernel, blocks(l->n, CUDA_THREADS), *l->args, l->n); \
     }
-#define CUDA_QUADS(name)                                                                   \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                 \
-        CUDA_LAUNCH(name##_kernel, blocks(l->n, CUDA_QUAD *CUDA_THREADS), *l->args, l->n); \
+#define CUDA_QUADS(name, large_in, large_out)                                                          \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                             \
+        CUDA_LAUNCH_VARIANT(name##_kernel, large_in, large_out, blocks(l->n, CUDA_QUAD *CUDA_THREADS), \
+                            *l->args, l->n);                                                           \
     }
 #define CUDA_UPDATE(name)                                                               \
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) {              \
@@ -196,14 +207,15 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
     static void name##_launch(cudaStream_t stream, const cuda_launch *l) { \
         CUDA_LAUNCH(name##_kernel, blocks(l->n, WARPS), *l->args, l->n);   \
     }
-#define CUDA_FOLD(name)                                                               \
-    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {            \
-        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                   \
-        CUDA_LAUNCH(name##_kernel, blocks(f.tiles, 1), *l->args, f, l->partial);      \
-        if (f.chunks > 1)                                                             \
-            CUDA_LAUNCH(name##_join_kernel, blocks(f.n, 1), *l->args, f, l->partial); \
+#define CUDA_FOLD(name, large_in, large_out)                                                     \
+    static void name##_launch(cudaStream_t stream, const cuda_launch *l) {                       \
+        const cuda_fold f = cuda_fold_of(l->n, l->row, l->is_near);                              \
+        CUDA_LAUNCH_VARIANT(name##_kernel, large_in, large_out, blocks(f.tiles, 1), *l->args, f, \
+                            l->partial);                                                         \
+        if (f.chunks > 1)                                                                        \
+            CUDA_LAUNCH(name##_join_kernel, blocks(f.n, 1), *l->args, f, l->partial);            \
     }
-#define CUDA_MOMENTS(name) CUDA_FOLD(name)
+#define CUDA_MOMENTS(name, large_in, large_out) CUDA_FOLD(name, large_in, large_out)
 #include "functions.def"
 #undef CUDA_MAP
 #undef CUDA_QUADS
@@ -214,11 +226,11 @@ static unsigned blocks(int64_t n, int each, int64_t most = MAX_BLOCKS) {
 
 static launcher *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_launch,
-#define CUDA_QUADS(name) name##_launch,
+#define CUDA_QUADS(name, ...) name##_launch,
 #define CUDA_UPDATE(name) name##_launch,
 #define CUDA_ROWS(name) name##_launch,
-#define CUDA_FOLD(name) name##_launch,
-#define CUDA_MOMENTS(name) name##_launch,
+#define CUDA_FOLD(name, ...) name##_launch,
+#define CUDA_MOMENTS(name, ...) name##_launch,
 #include "functions.def"
 #undef CUDA_MAP
 #undef CUDA_QUADS

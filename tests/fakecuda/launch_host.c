@@ -17,7 +17,7 @@ static const struct cuda_team alone = {0, 1, NULL};
             name##_map(launch->args, i);                        \
     }
 
-#define CUDA_QUADS(name)                                                                                \
+#define CUDA_QUADS(name, ...)                                                                           \
     static void name##_host(const struct cuda_launch *launch) {                                         \
         for (int64_t i = 0; i < launch->n; i += CUDA_QUAD)                                              \
             name##_quad(launch->args, i, launch->n - i < CUDA_QUAD ? (int)(launch->n - i) : CUDA_QUAD); \
@@ -44,7 +44,7 @@ static const struct cuda_team alone = {0, 1, NULL};
     for (int64_t c = 0, k = 0, end; c < (f).chunks; c++, k = end) \
         if (end = k + cuda_fold_elements(&(f), c), true)
 
-#define CUDA_FOLD(name)                                                                   \
+#define CUDA_FOLD(name, ...)                                                              \
     static void name##_host(const struct cuda_launch *launch) {                           \
         const struct cuda_fold f = cuda_fold_of(launch->n, launch->row, launch->is_near); \
         for (int64_t row = 0; row < f.n; row++) {                                         \
@@ -66,7 +66,7 @@ static const struct cuda_team alone = {0, 1, NULL};
         }                                                                                 \
     }
 
-#define CUDA_MOMENTS(name)                                                                \
+#define CUDA_MOMENTS(name, ...)                                                           \
     static void name##_host(const struct cuda_launch *launch) {                           \
         const struct cuda_fold f = cuda_fold_of(launch->n, launch->row, launch->is_near); \
         for (int64_t row = 0; row < f.n; row++) {                                         \
@@ -100,11 +100,11 @@ static const struct cuda_team alone = {0, 1, NULL};
 
 static host_function *const table[CUDA_N_FUNCTIONS] = {
 #define CUDA_MAP(name) name##_host,
-#define CUDA_QUADS(name) name##_host,
+#define CUDA_QUADS(name, ...) name##_host,
 #define CUDA_UPDATE(name) name##_host,
 #define CUDA_ROWS(name) name##_host,
-#define CUDA_FOLD(name) name##_host,
-#define CUDA_MOMENTS(name) name##_host,
+#define CUDA_FOLD(name, ...) name##_host,
+#define CUDA_MOMENTS(name, ...) name##_host,
 #include "functions.def"
 #undef CUDA_MAP
 #undef CUDA_QUADS

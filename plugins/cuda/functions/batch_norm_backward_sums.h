@@ -6,7 +6,9 @@ CUDA_BODY void batch_norm_backward_sums_value(const struct cuda_args *a, int64_t
                                               float *values) {
     int64_t at = cuda_of_channel(a, row, k);
     const uint8_t *mask = (const uint8_t *)a->in[4];
-    float u = mask && !mask[at] ? 0 : cuda_load(a, 0, at);
+    /* a load without a branch, so that others need not wait for it */
+    uint8_t bits = *(mask ? mask + at : (const uint8_t *)a->in[0]);
+    float dy = cuda_load(a, 0, at), u = mask && !bits ? 0 : dy;
     values[0] = u;
     values[1] = u * (cuda_load(a, 1, at) - cuda_load(a, 2, row));
 }
