@@ -141,9 +141,17 @@ static cvy_status begin(void *argument) {
     return CVY_OK;
 }
 
+/* The group is this thread's: it ends also when the network was given up in between. */
 static cvy_status end(void *argument) {
     struct net *net = argument;
-    CALL_NCCL(net, ncclGroupEnd());
+    pthread_mutex_lock(&net->lock);
+    bool is_there = net->comm;
+    ncclResult_t code = ncclGroupEnd();
+    pthread_mutex_unlock(&net->lock);
+    if (!is_there)
+        return given_up(net);
+    if (code != ncclSuccess && code != ncclInProgress)
+        return failed(net, code, "ncclGroupEnd");
     return finish(net, "enqueue sends and receives");
 }
 

@@ -129,9 +129,16 @@ static cvy_status take(struct cvy_group *me, const struct sum *s, float *at, siz
     return n ? ops(me)->recv(s->net, at, n * sizeof(float), from) : CVY_OK;
 }
 
+/* What was begun must end, also after a failure, which then counts. */
+static cvy_status end_after(struct cvy_group *me, void *net, cvy_status status) {
+    struct cvy_error error;
+    cvy_error_save(&error, status);
+    cvy_status ended = ops(me)->end(net);
+    return status == CVY_OK ? ended : cvy_error_restore(&error);
+}
+
 /* All partial sums go to those who add up their slices. */
 static cvy_status scatter(struct cvy_group *me, const struct sum *s) {
-    CVY_TRY(ops(me)->begin(s->net));
     for (int32_t p = 0, mine = 0; p < s->what->n_partials; p++) {
         int owner = s->what->partials[p].device;
         if (owner != me->rank) {
@@ -145,7 +152,7 @@ static cvy_status scatter(struct cvy_group *me, const struct sum *s) {
         }
         mine++;
     }
-    return ops(me)->end(s->net);
+    return CVY_OK;
 }
 
 static cvy_status add_up(struct cvy_group *me, const struct sum *s) {
@@ -165,7 +172,6 @@ static cvy_status add_up(struct cvy_group *me, const struct sum *s) {
 
 /* The sums of all slices go to everybody. */
 static cvy_status gather(struct cvy_group *me, const struct sum *s) {
-    CVY_TRY(ops(me)->begin(s->net));
     for (int m = 0; m < me->hub->n; m++) {
         size_t n, at = slice(me, s->what, m, &n);
         if (m == me->rank)
@@ -173,7 +179,7 @@ static cvy_status gather(struct cvy_group *me, const struct sum *s) {
         CVY_TRY(pass(me, s, s->root, s->n, m));
         CVY_TRY(take(me, s, s->what->result ? s->what->result + at : s->unwanted, n, m));
     }
-    return ops(me)->end(s->net);
+    return CVY_OK;
 }
 
 static cvy_status reduce(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
@@ -181,12 +187,24 @@ static cvy_status reduce(struct cvy_group *me, int slot, const struct cvy_reduct
     (void)slot;
     CVY_TRY(cvy_hub_check(me, what->name, 0));
     CVY_TRY(lay_out(me, what, &sum));
-    CVY_TRY(scatter(me, &sum));
+    CVY_TRY(ops(me)->begin(sum.net));
+    CVY_TRY(end_after(me, sum.net, scatter(me, &sum)));
     CVY_TRY(add_up(me, &sum));
-    return gather(me, &sum);
+    CVY_TRY(ops(me)->begin(sum.net));
+    return end_after(me, sum.net, gather(me, &sum));
 }
 
 /* ---- broadcasts ----------------------------------------------------------------------------------- */
+
+static cvy_status pass_on(struct cvy_group *me, void *net, int root, void *bytes, size_t n_bytes) {
+    if (me->rank != root)
+        return ops(me)->recv(net, bytes, n_bytes, root);
+    for (int m = 0; m < me->hub->n; m++) {
+        if (m != root)
+            CVY_TRY(ops(me)->send(net, bytes, n_bytes, m));
+    }
+    return CVY_OK;
+}
 
 static cvy_status broadcast(struct cvy_group *me, int root, void *bytes, size_t n_bytes, const char *name) {
     void *net = atomic_load(&me->net.net);
@@ -196,13 +214,7 @@ static cvy_status broadcast(struct cvy_group *me, int root, void *bytes, size_t 
     if (n_bytes == 0)
         return CVY_OK;
     CVY_TRY(ops(me)->begin(net));
-    if (me->rank != root)
-        CVY_TRY(ops(me)->recv(net, bytes, n_bytes, root));
-    for (int m = 0; m < me->hub->n && me->rank == root; m++) {
-        if (m != root)
-            CVY_TRY(ops(me)->send(net, bytes, n_bytes, m));
-    }
-    return ops(me)->end(net);
+    return end_after(me, net, pass_on(me, net, root, bytes, n_bytes));
 }
 
 /* ---- the table ------------------------------------------------------------------------------------- */

@@ -261,6 +261,18 @@ ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int peer, ncclCom
     return type == ncclUint8 ? add("ncclRecv", false, at, n, peer, comm, stream) : ncclInvalidArgument;
 }
 
+/* Another thread may have given it up while the group was gathered. */
+static bool is_there(const struct ncclComm *comm) {
+    bool found = false;
+    (void)fake_lock();
+    for (const struct meeting *m = meetings; m; m = m->next) {
+        for (int k = 0; k < m->n; k++)
+            found |= m->members[k] == comm && !comm->is_aborted;
+    }
+    (void)fake_leave(cudaSuccess);
+    return found;
+}
+
 ncclResult_t ncclGroupEnd(void) {
     struct group *g = gathering;
     struct cuda_range ranges[MAX_OPS];
@@ -276,7 +288,9 @@ ncclResult_t ncclGroupEnd(void) {
                                       .owner = g->comm,
                                       .payload = g,
                                       .payload_bytes = sizeof *g};
-    if (g->n > 0 && fake_enqueue_meeting(g->stream, ranges, g->n, &what) != cudaSuccess)
+    if (g->n > 0 && !is_there(g->comm))
+        result = ncclInvalidUsage;
+    else if (g->n > 0 && fake_enqueue_meeting(g->stream, ranges, g->n, &what) != cudaSuccess)
         result = ncclUnhandledCudaError;
     free(g);
     return result;
