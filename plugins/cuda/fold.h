@@ -1,9 +1,9 @@
-/* Sums over the rows of a fold. A row is cut into chunks, which blocks sum up by themselves; what they leave, the partial
-   sums, is put together in a second launch, in double precision. Where the cuts are, and so the order of all additions,
-   is a function of the fold's size alone.
+/* Sums over the rows of a fold. A row is cut into chunks, which blocks sum up by themselves; what they leave, the
+   partial sums, is put together in a second launch, in double precision. Where the cuts are, and so the order of all
+   additions, is a function of the fold's size alone.
 
-   A block works on a tile: one chunk of `lanes` rows at once. With one lane its threads are neighbours along a row; where
-   the same element of neighbouring rows lies side by side (channels of an N,H,W,C tensor), the lanes are rows. */
+   A block works on a tile: one chunk of `lanes` rows at once. With one lane its threads are neighbours along a row;
+   where the same element of neighbouring rows lies side by side (channels of an N,H,W,C tensor), the lanes are rows. */
 #ifndef CONVOY_CUDA_FOLD_H
 #define CONVOY_CUDA_FOLD_H
 

@@ -53,7 +53,7 @@ CUDA_BODY void cuda_store(const struct cuda_args *a, int k, int64_t i, float val
         ((uint16_t *)a->out[k])[i] = cuda_narrow(a->out_type[k], value);
 }
 
-/* ---- four elements at once -------------------------------------------------------------------------------------------- */
+/* ---- four elements at once ---------------------------------------------------------------------------------- */
 
 enum { CUDA_QUAD = 4 };
 
@@ -124,7 +124,7 @@ CUDA_BODY void cuda_store_mask(const struct cuda_args *a, int k, int64_t i, int 
     }
 }
 
-/* ---- channels --------------------------------------------------------------------------------------------------------- */
+/* ---- channels ----------------------------------------------------------------------------------------------- */
 
 /* For functions over channels: dim[0] channels, dim[1] elements that lie side by side for one of them (all pixels of an
    image, or 1 where the channels are innermost). */
@@ -155,10 +155,10 @@ CUDA_BODY int64_t cuda_of_channel(const struct cuda_args *a, int64_t c, int64_t 
 
 CUDA_BODY const int64_t *cuda_integers(const struct cuda_args *a, int k) { return (const int64_t *)a->in[k]; }
 
-/* ---- functions by rows ---------------------------------------------------------------------------------------------------- */
+/* ---- functions by rows ------------------------------------------------------------------------------------------ */
 
-/* Who work on a row together: a warp or a block on the device, one on the host. Each takes elements lane, lane + size, …,
-   and all come to every sum, in an order that the row's length fixes. */
+/* Who work on a row together: a warp or a block on the device, one on the host. Each takes elements lane, lane +
+   size, …, and all come to every sum, in an order that the row's length fixes. */
 struct cuda_team {
     int lane, size;
     double *shared; /* of a block: a place for each of its warps */

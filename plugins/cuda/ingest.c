@@ -1,5 +1,5 @@
-/* Images of the loader to the input tensor: copied to the device as they are, then converted, normalised and laid out by
-   one launch. */
+/* Images of the loader to the input tensor: copied to the device as they are, then converted, normalised and laid out
+   by one launch. */
 #include "cuda.h"
 #include "launch.h"
 #include "layout.h"

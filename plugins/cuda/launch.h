@@ -2,12 +2,12 @@
    written once for both sides: launch_device.cu makes CUDA kernels of it, tests/fakecuda runs it on the host.
 
    MAP:     NAME_map(args, i) for each index.
-   QUADS:   NAME_quad(args, i, n) for elements i … i + n - 1, which are four but at the end: for functions that wait for
+   QUADS:   NAME_quad(args, i, n) for elements i to i + n - 1, four but at the end: for functions that wait for
             memory alone.
    UPDATE:  NAME_map(args, i) for each index of each segment, with its operands in place.
    ROWS:    NAME_row(args, row, team) for each row, whose elements a small team shares out.
-   FOLD:    NAME_value(args, row, k, values) for each element of each row; the values, CUDA_FOLD_SUMS of them, are summed
-            over the row (fold.h) and given to NAME_finish(args, row, sums).
+   FOLD:    NAME_value(args, row, k, values) for each element of each row; the values, CUDA_FOLD_SUMS of them, are
+            summed over the row (fold.h) and given to NAME_finish(args, row, sums).
    MOMENTS: NAME_element(args, row, k) for each element; mean and M2 of the row go to NAME_finish(args, row, moments). */
 #ifndef CONVOY_CUDA_LAUNCH_H
 #define CONVOY_CUDA_LAUNCH_H
@@ -44,8 +44,8 @@ struct cuda_launch {
     const char *name; /* the operator's, for messages */
     const struct cuda_args *args;
     int64_t n; /* indices of a map or of quads, of the largest segment of an update; else rows */
-    /* of folds and moments: elements of a row, are those of neighbouring rows side by side in memory, and the partial sums
-       (cuda_fold_bytes) */
+    /* of folds and moments: elements of a row, are those of neighbouring rows side by side in memory, and the partial
+       sums (cuda_fold_bytes) */
     int64_t row;
     bool is_near;
     float *partial;

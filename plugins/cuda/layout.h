@@ -11,8 +11,8 @@ size_t cuda_layout_bytes(const struct cvy_layout *layout, const struct cvy_desc 
 void cuda_layout_print(const struct cvy_layout *layout, struct cvy_text *out);
 bool cuda_layout_find(struct cvy_device *device, const char *name, const struct cvy_layout **out);
 
-/* A tensor as loops over images, channels and pixels see it; all dimensions behind the second are pixels. Element (n, c, p) stands at
-   n * image + c * channel + p * pixel, in elements. False below rank 2. */
+/* A tensor as loops over images, channels and pixels see it; all dimensions behind the second are pixels. Element (n,
+   c, p) stands at n * image + c * channel + p * pixel, in elements. False below rank 2. */
 struct cuda_view {
     int64_t n, channels, pixels;
     int64_t image, channel, pixel;

@@ -23,7 +23,7 @@ cvy_status cuda_launch(struct cuda_device *me, const struct cuda_launch *launch)
     return code == cudaSuccess ? CVY_OK : cuda_failed(me->base.name, code, launch->name);
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------------- */
+/* ---- types ---------------------------------------------------------------------------------------------------- */
 
 static bool has(const struct cvy_operand_spec *specs, int n, cvy_dtype dtype) {
     for (int i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ bool cuda_supports_f32(const struct cvy_device *device, const struct cvy_call *c
     return cuda_supports_half(device, call) && !uses(call, CVY_BF16) && !uses(call, CVY_F16);
 }
 
-/* ---- preparing ---------------------------------------------------------------------------------------------------------- */
+/* ---- preparing ------------------------------------------------------------------------------------------------ */
 
 struct cuda_plan cuda_plan_simple(const struct cvy_call *call, enum cuda_function function, int64_t n) {
     struct cuda_plan plan = {.n_steps = 1, .step = {{.function = function, .n = n}}};
@@ -107,7 +107,7 @@ cvy_status cuda_prepare_plan(struct cvy_device *device, const struct cvy_call *c
     return CVY_OK;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running -------------------------------------------------------------------------------------------------- */
 
 struct run {
     const struct kernel *kernel;

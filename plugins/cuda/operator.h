@@ -9,8 +9,8 @@
 
 enum { CUDA_MAX_STEPS = 3 };
 
-/* What an argument of a step is: nothing; the plan's table; CUDA_IN + i, CUDA_OUT + o: an operand of the call. One that is
-   absent is NULL. */
+/* What an argument of a step is: nothing; the plan's table; CUDA_IN + i, CUDA_OUT + o: an operand of the call. One
+   that is absent is NULL. */
 enum { CUDA_NONE, CUDA_TABLE, CUDA_IN, CUDA_OUT = CUDA_IN + 32 };
 
 struct cuda_step {

@@ -46,7 +46,7 @@ static cvy_status wait(struct cvy_device *device, int event) {
     return CVY_OK;
 }
 
-/* ---- waiting with a deadline ---------------------------------------------------------------------------------------- */
+/* ---- waiting with a deadline ------------------------------------------------------------------------------ */
 
 /* cudaStreamSynchronize waits for ever, so: look, and nap for a little longer each time, up to 50 us. A device that was
    once too late is not waited for again: cudaErrorNotReady. */
@@ -100,10 +100,10 @@ static void abandon(struct cvy_device *device) {
     me->is_recorded = 0;
 }
 
-/* ---- host functions --------------------------------------------------------------------------------------------------- */
+/* ---- host functions ----------------------------------------------------------------------------------------- */
 
-/* What the host reads passes to the arena's shadow, and what it writes back from it. cudaLaunchHostFunc would not do: all
-   devices may share one thread for it, in which one would wait for another. */
+/* What the host reads passes to the arena's shadow, and what it writes back from it. cudaLaunchHostFunc would not do:
+   all devices may share one thread for it, in which one would wait for another. */
 static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_call *call) {
     CVY_TRY(cuda_wait(me, cuda_stream(me))); /* the copies wait too, but for ever */
     for (int i = 0; i < call->n_accesses; i++) {

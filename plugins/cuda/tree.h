@@ -1,6 +1,6 @@
-/* The tree over shards, rows 0 … n - 1: a node of 2^l rows is its first half joined with its second, cut at n. Row by row,
-   as a binary counter carries: whenever row i + 1 is a multiple of 2^l, a node of 2^l rows is complete. Rows that came
-   by a sum over devices have no -0, so + 0 for all. */
+/* The tree over shards, rows 0 … n - 1: a node of 2^l rows is its first half joined with its second, cut at n. Row by
+   row, as a binary counter carries: whenever row i + 1 is a multiple of 2^l, a node of 2^l rows is complete. Rows
+   that came by a sum over devices have no -0, so + 0 for all. */
 #ifndef CONVOY_CUDA_TREE_H
 #define CONVOY_CUDA_TREE_H
 

@@ -1,5 +1,5 @@
-/* Reductions and broadcasts over a network of the devices. Each member adds up a slice of all partial sums, in the tree,
-   so that bits do not depend on the network's own order:
+/* Reductions and broadcasts over a network of the devices. Each member adds up a slice of all partial sums, in the
+   tree, so that bits do not depend on the network's own order:
      1. everybody sends every other its slice of each of its partial sums;
      2. everybody adds up its slice;
      3. everybody sends every other the sum of its slice.

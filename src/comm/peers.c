@@ -1,6 +1,6 @@
-/* Reductions and broadcasts from device to device. As with `threads` each member adds up a slice of all partial sums and
-   writes it to every result, but enqueued: members meet on the host to learn each other's addresses and marks, and the
-   devices wait for each other by these marks.
+/* Reductions and broadcasts from device to device. As with `threads` each member adds up a slice of all partial sums
+   and writes it to every result, but enqueued: members meet on the host to learn each other's addresses and marks,
+   and the devices wait for each other by these marks.
 
    Invariants: a mark happens anew only after all have followed it: `posted` in the next meeting, which begins after the
    gate `done` of this one; `done` after the next one's gate `posted`, before which all have followed it. */

@@ -1,5 +1,5 @@
-/* Device lists: "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; of a backend with parts "cuda:0/0-3", several devices that share
-   one piece of hardware. */
+/* Device lists: "cpu:0", "cpu:0-3", "cpu:0,cpu:1", "auto"; of a backend with parts "cuda:0/0-3", several devices that
+   share one piece of hardware. */
 #ifndef CVY_ENGINE_DEVICES_H
 #define CVY_ENGINE_DEVICES_H
 

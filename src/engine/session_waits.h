@@ -1,5 +1,5 @@
-/* For tests of waits: one session after the other on one plan, each running one kind of schedule, whose waits can be taken
-   out in between. */
+/* For tests of waits: one session after the other on one plan, each running one kind of schedule, whose waits can be
+   taken out in between. */
 #ifndef CVY_ENGINE_SESSION_WAITS_H
 #define CVY_ENGINE_SESSION_WAITS_H
 

@@ -100,7 +100,8 @@ struct cvy_device_transport {
     /* Meets the others; by the device's owner, once, with the transport that opened the group. NULL: nothing to do.
        Collective. */
     cvy_status (*open)(struct cvy_group *me, const struct cvy_transport *transport);
-    /* Makes room for a reduction like this one (its memory does not count), so that `reduce` allocates nothing. Local. */
+    /* Makes room for a reduction like this one (its memory does not count), so that `reduce` allocates nothing.
+       Local. */
     cvy_status (*reserve)(struct cvy_group *me, const struct cvy_reduction *what);
     /* reduce_start and reduce_wait in one. Collective. */
     cvy_status (*reduce)(struct cvy_group *me, int slot, const struct cvy_reduction *what);

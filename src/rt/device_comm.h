@@ -28,8 +28,8 @@ struct cvy_peers {
 };
 
 /* A network of the devices' own, as NCCL is, also between processes: members are numbered, and no two of them may be on
-   the same piece of hardware. Everything goes into the present stream of the member's device and is called by its owner's
-   thread, but for make_id and abort. */
+   the same piece of hardware. Everything goes into the present stream of the member's device and is called by its
+   owner's thread, but for make_id and abort. */
 enum { CVY_NET_ID = 128, CVY_NET_PLACE = 16 };
 
 struct cvy_net {

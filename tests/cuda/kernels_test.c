@@ -27,7 +27,7 @@ static struct cvy_device *open_device(int index) {
 
 static void close_device(struct cvy_device *device) { device->backend->close(device); }
 
-/* ---- the operators' cases ------------------------------------------------------------------------------------------- */
+/* ---- the operators' cases --------------------------------------------------------------------------------- */
 
 /* Returns the hash of all results. */
 static uint64_t run_all(int index, uint64_t seed, const char *layout) {
@@ -68,7 +68,7 @@ static void same_bits_everywhere(void **state) {
     assert_true(run_all(0, seed, NULL) != run_all(0, seed + 1, NULL)); /* the hash sees the results */
 }
 
-/* ---- larger ones ---------------------------------------------------------------------------------------------------- */
+/* ---- larger ones ------------------------------------------------------------------------------------------ */
 
 static void run_case(const char *op, const struct cvy_case *test, const char *layout) {
     struct cvy_device *device = open_device(0);
@@ -180,11 +180,12 @@ static void of_16_bits(void **state) {
     run_half("accuracy", "", "h[41,11] i64[41]");
 }
 
-/* ---- optimisers ----------------------------------------------------------------------------------------------------- */
+/* ---- optimisers ------------------------------------------------------------------------------------------- */
 
 enum { N_PARAMS = 60, MANY_IN = 1 + 3 * N_PARAMS, MANY_OUT = 2 * N_PARAMS };
 
-/* A call of sgd without momentum over many parameters, p of 100 + p elements, all in one arena: hyper, then each group. */
+/* A call of sgd without momentum over many parameters, p of 100 + p elements, all in one arena: hyper, then each
+   group. */
 struct many {
     struct cvy_sgd_attrs attrs;
     struct cvy_operand_spec in[MANY_IN], out[MANY_OUT];

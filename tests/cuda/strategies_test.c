@@ -1,5 +1,5 @@
-/* Training on 1 to 8 pretend GPUs: every strategy ends with the bits of one GPU, in any order that the events allow, whether
-   the GPUs reach each other's memory or not. */
+/* Training on 1 to 8 pretend GPUs: every strategy ends with the bits of one GPU, in any order that the events allow,
+   whether the GPUs reach each other's memory or not. */
 #include "cuda/cuda_orders.h"
 #include "engine/session_groups.h"
 

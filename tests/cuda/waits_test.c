@@ -1,6 +1,6 @@
 /* Every wait of every program is needed on the stand-in for CUDA too, and its absence is noticed. What
-   passes through the host is waited for by the host, which stands for some of the events: a wait that is not missed there
-   must be of that kind, so that without it the results are the same in any order. */
+   passes through the host is waited for by the host, which stands for some of the events: a wait that is not missed
+   there must be of that kind, so that without it the results are the same in any order. */
 #include "cuda/cuda_orders.h"
 #include "engine/session_waits.h"
 
@@ -10,7 +10,7 @@ struct count {
     int n, n_missed;
 };
 
-/* ---- what comes of a run ------------------------------------------------------------------------------------------------------- */
+/* ---- what comes of a run ----------------------------------------------------------------------------------- */
 
 /* The run, and what brings its update or its losses about: their hash. */
 static cvy_status run_to_the_end(struct rig *rig, int k, cvy_session *session, uint64_t *hash) {
@@ -46,7 +46,7 @@ static uint64_t hash_of(struct rig *rig, int k) {
     return hash;
 }
 
-/* ---- taking waits out ---------------------------------------------------------------------------------------------------------- */
+/* ---- taking waits out -------------------------------------------------------------------------------------- */
 
 static bool is_missed(struct rig *rig, int k) {
     cvy_status status = run_once(rig, runs[k].run);
@@ -94,7 +94,7 @@ static struct count remove_all_waits(const struct setup *setup, bool sync_bn) {
     return count;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------------------- */
 
 static const struct setup some[] = {
     {"cpu:0-1", "ddp", false, false, NULL, NULL},

@@ -1,5 +1,5 @@
-/* cuBLASLt's product of two matrices of float32, bfloat16 or float16, column by column. Its one algorithm wants a little workspace, which it
-   overwrites. */
+/* cuBLASLt's product of two matrices of float32, bfloat16 or float16, column by column. Its one algorithm wants a
+   little workspace, which it overwrites. */
 #include "fakecuda.h"
 
 #include <cublasLt.h>

@@ -1,5 +1,5 @@
-/* Copies between host and GPU, and sets. All host memory is pageable: what goes to the GPU is taken from it at once, and
-   what comes from the GPU is there when the call returns. */
+/* Copies between host and GPU, and sets. All host memory is pageable: what goes to the GPU is taken from it at once,
+   and what comes from the GPU is there when the call returns. */
 #include "gpu.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* cuDNN's three convolutions: one walk over the taps, channels innermost. Algorithm 0 of the
-   weights' gradient adds the images in another order each time, as cuDNN's adds in any. Forward wants a workspace, for weights with their output channels innermost; the gradients want none.
-   With FAKECUDA_PRODUCTS=0 it has none, as some cuDNN has none for some call. */
+   weights' gradient adds the images in another order each time, as cuDNN's adds in any. Forward wants a workspace,
+   for weights with their output channels innermost; the gradients want none. With FAKECUDA_PRODUCTS=0 it has none, as
+   some cuDNN has none for some call. */
 #include "fakednn.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* What a GPU would not forgive, the stand-in does not either: memory that is not the GPU's, calls on what is gone, and what
-   a test orders to fail. */
+/* What a GPU would not forgive, the stand-in does not either: memory that is not the GPU's, calls on what is gone,
+   and what a test orders to fail. */
 #include "fakecuda_case.h"
 
 #include "base/thread.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 static void test_copies(void **state) {
     (void)state;
@@ -49,7 +49,7 @@ static void test_wrong_copies(void **state) {
     close_gpu(&gpu, 0);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Touches it on GPU 1: an error that says `words`, and stays. */
 static void touch_wrongly(char *at, size_t n, const char *words) {
@@ -152,7 +152,7 @@ static void test_memory_is_shut(void **state) {
     assert_crashes(gpu.memory, read_it); /* and what is freed does not come back */
 }
 
-/* ---- handles --------------------------------------------------------------------------------------------------------------- */
+/* ---- handles ----------------------------------------------------------------------------------------------------- */
 
 static void test_wrong_handles(void **state) {
     (void)state;
@@ -183,7 +183,7 @@ static void test_wrong_handles(void **state) {
     assert_int_equal(cudaEventDestroy(two.event), cudaErrorInvalidResourceHandle);
 }
 
-/* ---- ordered faults -------------------------------------------------------------------------------------------------------- */
+/* ---- ordered faults ---------------------------------------------------------------------------------------------- */
 
 static void test_a_call_fails(void **state) {
     (void)state;

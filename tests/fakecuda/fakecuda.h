@@ -3,10 +3,10 @@
 
    - Streams are queues, worked off when somebody waits or asks, in an order that the events allow and FAKECUDA_SEED
      decides (a number, by default 0).
-   - Every GPU has memory of its own, which others reach after cudaDeviceEnablePeerAccess alone (FAKECUDA_PEERS=0: never)
-     and the host never: it is shut but while something runs that says it touches it. What is freed never comes back.
-   - Every access is held against those before it: streams, events and the host's waits must order it with all that it
-     conflicts with, whatever happened to run first (src/backends/async/order.h).
+   - Every GPU has memory of its own, which others reach after cudaDeviceEnablePeerAccess alone (FAKECUDA_PEERS=0:
+     never) and the host never: it is shut but while something runs that says it touches it. What is freed never comes
+   back. - Every access is held against those before it: streams, events and the host's waits must order it with all
+     that it conflicts with, whatever happened to run first (src/backends/async/order.h).
    - FAKECUDA_FAIL="device=1,op=cudaMalloc,n=3": the third such call on GPU 1 fails; op is a CUDA call, or the name of
      something enqueued ("copy", "relu"), which then fails when it runs. FAKECUDA_STALL="device=1,op=relu,seconds=2": it
      takes so long; without seconds, for ever. What is left out means any.

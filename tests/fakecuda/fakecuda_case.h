@@ -56,7 +56,7 @@ static inline void order_of_test(const char *variable, const char *value) {
     assert_int_equal(value ? setenv(variable, value, 1) : unsetenv(variable), 0);
 }
 
-/* ---- work that leaves its letter ---------------------------------------------------------------------------------------- */
+/* ---- work that leaves its letter ------------------------------------------------------------------------------ */
 
 struct letter {
     char *text, letter;
@@ -74,7 +74,7 @@ static inline cudaError_t enqueue_letter(cudaStream_t stream, char *text, char l
     return fake_enqueue(stream, "letter", NULL, 0, write_letter, &payload, sizeof payload);
 }
 
-/* ---- work that touches memory ---------------------------------------------------------------------------------------------- */
+/* ---- work that touches memory ------------------------------------------------------------------------------------ */
 
 struct touch {
     char *at;

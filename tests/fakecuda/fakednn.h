@@ -1,4 +1,5 @@
-/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC alone, of float32, bfloat16 and float16. */
+/* What cuDNN's descriptors are in the stand-in: plain structs. It knows NHWC alone, of float32, bfloat16 and float16.
+   */
 #ifndef FAKEDNN_H
 #define FAKEDNN_H
 

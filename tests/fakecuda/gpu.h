@@ -87,10 +87,10 @@ struct fake_machine {
     CVY_VEC(struct fake_block *) blocks, freed;
 };
 
-/* ---- gpus.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- gpus.c ------------------------------------------------------------------------------------------------ */
 
-/* Locks the machine for the call `name`. What is wrong already with the thread's present GPU, or is ordered to go wrong,
-   is returned; locked it is in any case. */
+/* Locks the machine for the call `name`. What is wrong already with the thread's present GPU, or is ordered to go
+   wrong, is returned; locked it is in any case. */
 cudaError_t fake_enter(const char *name);
 /* Its two halves. */
 cudaError_t fake_lock(void);
@@ -112,7 +112,7 @@ cudaError_t fake_failure(const struct fake_gpu *gpu);
 cudaError_t fake_break(struct fake_gpu *gpu, cudaError_t code);
 void fake_nap(void); /* unlocked meanwhile */
 
-/* ---- gpu_memory.c ---------------------------------------------------------------------------------------------------- */
+/* ---- gpu_memory.c ------------------------------------------------------------------------------------------ */
 
 /* The block that this GPU may touch there, or NULL and a complaint. */
 struct fake_block *fake_block_of(const struct fake_gpu *gpu, const char *what, const void *at,
@@ -122,7 +122,7 @@ bool fake_is_host_memory(const void *at, size_t n_bytes);
 bool fake_open_blocks(const struct fake_item *item);
 void fake_shut_blocks(void);
 
-/* ---- queue.c --------------------------------------------------------------------------------------------------------- */
+/* ---- queue.c ----------------------------------------------------------------------------------------------- */
 
 /* Checks and enqueues; *payload is for the caller to fill. A range that the GPU may not touch breaks it. */
 cudaError_t fake_push(struct CUstream_st *stream, const char *name, const struct cuda_range *ranges,
@@ -140,7 +140,7 @@ void fake_pop(struct CUstream_st *stream);
 /* fake_enter for a call on this stream, of whatever GPU. */
 cudaError_t fake_enter_stream(const char *name, cudaStream_t stream);
 
-/* ---- working.c ------------------------------------------------------------------------------------------------------- */
+/* ---- working.c --------------------------------------------------------------------------------------------- */
 
 /* Works, in whatever streams, until this one is empty; NULL: all of the GPU are. For ever, if it stalls.
    Then the host knows of this stream that it is empty. */

@@ -1,5 +1,6 @@
-/* Memory of the pretend GPUs: pages of their own that nobody can touch but while something runs that says it does. A block
-   ends where its pages end, and what is freed is never given again: a kernel that leaves its memory crashes, or is told. */
+/* Memory of the pretend GPUs: pages of their own that nobody can touch but while something runs that says it does. A
+   block ends where its pages end, and what is freed is never given again: a kernel that leaves its memory crashes, or
+   is told. */
 #include "gpu.h"
 
 #include "base/mem.h"
@@ -14,7 +15,7 @@
 enum { ALIGNMENT = 256 }; /* of blocks, as CUDA's */
 enum { RUBBISH = 0xFF };  /* what new memory holds: NaN */
 
-/* ---- pages ------------------------------------------------------------------------------------------------------------- */
+/* ---- pages --------------------------------------------------------------------------------------------------- */
 
 struct pages {
     char *begin;
@@ -55,7 +56,7 @@ void fake_shut_blocks(void) {
     }
 }
 
-/* ---- whose memory it is ------------------------------------------------------------------------------------------------ */
+/* ---- whose memory it is -------------------------------------------------------------------------------------- */
 
 static bool holds(const struct fake_block *block, const void *at) {
     return (const char *)at >= block->at && (const char *)at < block->at + block->n_bytes;
@@ -102,7 +103,7 @@ bool fake_is_host_memory(const void *at, size_t n_bytes) {
     return !find(at) && (n_bytes == 0 || !find((const char *)at + n_bytes - 1));
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------------- */
 
 static cvy_status note(struct fake_block *block) {
     char name[24];

@@ -1,5 +1,5 @@
-/* The machine with its pretend GPUs: its lock, its life between the first thing created and the last one given back, and
-   what is said of failures. */
+/* The machine with its pretend GPUs: its lock, its life between the first thing created and the last one given back,
+   and what is said of failures. */
 #include "gpu.h"
 
 #include "base/text.h"
@@ -22,7 +22,7 @@ static _Thread_local struct {
     char reason[400];
 } newest;
 
-/* ---- what is said ------------------------------------------------------------------------------------------------------ */
+/* ---- what is said -------------------------------------------------------------------------------------------- */
 
 cudaError_t fake_complain(cudaError_t code, const char *format, ...) {
     va_list list;
@@ -66,7 +66,7 @@ cudaError_t cudaGetLastError(void) {
     return code;
 }
 
-/* ---- the machine's life ------------------------------------------------------------------------------------------------ */
+/* ---- the machine's life -------------------------------------------------------------------------------------- */
 
 /* A number from `least` to `most`; *value stays as it is when it is not set. */
 static cudaError_t read_number(const char *variable, int64_t least, int64_t most, int64_t *value) {
@@ -158,7 +158,7 @@ cudaError_t fake_enter(const char *name) {
 
 bool fake_call_fails(const char *name) { return fake_leave(fake_enter(name)) != cudaSuccess; }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGetDeviceCount(int *n) {
     int64_t value = DEFAULT_GPUS;
@@ -192,7 +192,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return check_device(device);
 }
 
-/* ---- peer access: between all, or with FAKECUDA_PEERS=0 between none ------------------------------------------------------ */
+/* ---- peer access: between all, or with FAKECUDA_PEERS=0 between none -------------------------------------------- */
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     cudaError_t code = check_device(device);

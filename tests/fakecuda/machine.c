@@ -1,6 +1,6 @@
 /* What the pretend machine has: versions, memory. FAKECUDA_DRIVER, FAKECUDA_CUDNN and FAKECUDA_NCCL are versions in
-   place of those that the plugin was built with, as cudaDriverGetVersion, cudnnGetVersion and ncclGetVersion count them;
-   driver 0: there is none. */
+   place of those that the plugin was built with, as cudaDriverGetVersion, cudnnGetVersion and ncclGetVersion count
+   them; driver 0: there is none. */
 #include "fakecuda.h"
 
 #include <cublasLt.h>

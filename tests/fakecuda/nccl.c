@@ -1,6 +1,6 @@
-/* NCCL as far as the plugin calls it, between GPUs of one process. All sends and receives of a group are one item in their
-   stream. It runs when it is the stream's head: whatever of it has its other half at the head of another stream is
-   moved then, and it is over when nothing is left. So a send waits for its receive, as NCCL's does, and orders that
+/* NCCL as far as the plugin calls it, between GPUs of one process. All sends and receives of a group are one item in
+   their stream. It runs when it is the stream's head: whatever of it has its other half at the head of another stream
+   is moved then, and it is over when nothing is left. So a send waits for its receive, as NCCL's does, and orders that
    would lock there lock here. */
 #include "gpu.h"
 
@@ -51,7 +51,7 @@ static ncclResult_t leave(bool is_right) {
     return is_right ? ncclSuccess : ncclInvalidUsage;
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------------------------------- */
+/* ---- meeting ------------------------------------------------------------------------------------------------- */
 
 const char *ncclGetErrorString(ncclResult_t code) {
     return code == ncclSuccess      ? "no error"
@@ -157,7 +157,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     return leave(true);
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------------- */
 
 /* The group of `peer` that is its stream's head, and in it the other half of `op`. */
 static struct op *other_half(const struct group *mine, const struct op *op, struct fake_item **of) {
@@ -222,7 +222,7 @@ static bool run(void *payload) {
     return is_over(g);
 }
 
-/* ---- enqueueing -------------------------------------------------------------------------------------------------------- */
+/* ---- enqueueing ---------------------------------------------------------------------------------------------- */
 
 ncclResult_t ncclGroupStart(void) {
     if (gathering || fake_call_fails("ncclGroupStart") || CVY_ALLOC(gathering, 1) != CVY_OK)

@@ -1,10 +1,10 @@
-/* Streams and events of the stand-in: what they order and what they leave open, and that a race is found whatever happened
-   to run first. */
+/* Streams and events of the stand-in: what they order and what they leave open, and that a race is found whatever
+   happened to run first. */
 #include "fakecuda_case.h"
 
 #include <pthread.h>
 
-/* ---- orders ---------------------------------------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
 
 /* a b c in stream 0, x y z in stream 1, where y waits for b. */
 static void run_letters(int seed, char *text) {
@@ -102,7 +102,7 @@ static void test_records(void **state) {
     order_of_test("FAKECUDA_SEED", NULL);
 }
 
-/* ---- races ----------------------------------------------------------------------------------------------------------------- */
+/* ---- races ------------------------------------------------------------------------------------------------------- */
 
 enum how { NOTHING, EVENT, EARLY_EVENT, HOST, OTHER_HOST, ASKED, N_HOWS };
 
@@ -167,7 +167,7 @@ static void test_order_is_carried_on(void **state) {
     close_gpu(&gpu, 0);
 }
 
-/* ---- several GPUs ---------------------------------------------------------------------------------------------------------- */
+/* ---- several GPUs ------------------------------------------------------------------------------------------------ */
 
 /* GPU 1 writes, GPU 0 reads it there: when it may reach it, and after the event. */
 static cudaError_t read_from_peer(struct gpu *zero, struct gpu *one, bool is_ordered) {
@@ -246,7 +246,7 @@ static void test_order_over_gpus(void **state) {
     order_of_test("FAKECUDA_SEED", NULL);
 }
 
-/* ---- several threads ------------------------------------------------------------------------------------------------------- */
+/* ---- several threads --------------------------------------------------------------------------------------------- */
 
 enum { N_THREADS = 8, N_ROUNDS = 50 };
 

@@ -9,7 +9,7 @@
 
 enum { FIRST_CAP = 64 }; /* items of a queue */
 
-/* ---- a queue ----------------------------------------------------------------------------------------------------------- */
+/* ---- a queue ------------------------------------------------------------------------------------------------- */
 
 struct fake_item *fake_head(const struct CUstream_st *q) {
     return q->n_done < q->n_in ? q->ring[q->n_done % q->cap] : NULL;
@@ -57,7 +57,7 @@ cudaError_t fake_push_wait(struct CUstream_st *stream, int for_stream, uint64_t 
     return cudaSuccess;
 }
 
-/* ---- enqueueing -------------------------------------------------------------------------------------------------------- */
+/* ---- enqueueing ---------------------------------------------------------------------------------------------- */
 
 struct found { /* what the ranges are, while they are checked */
     struct cvy_access *accesses;
@@ -141,7 +141,7 @@ cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cud
     return fake_leave(code);
 }
 
-/* ---- meetings ---------------------------------------------------------------------------------------------------------- */
+/* ---- meetings ------------------------------------------------------------------------------------------------ */
 
 static void run_nothing(void *payload) { (void)payload; }
 
@@ -172,7 +172,7 @@ void fake_drop(struct CUstream_st *stream, const void *owner) {
     }
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------------------------- */
 
 static bool is_stream(cudaStream_t stream) {
     for (int s = 0; s < FAKE_MAX_STREAMS; s++) {

@@ -1,5 +1,5 @@
-/* What is enqueued runs when somebody waits or asks, whoever it is: always the head of a stream whose waits are over, of
-   any GPU, in an order that a seed decides. */
+/* What is enqueued runs when somebody waits or asks, whoever it is: always the head of a stream whose waits are over,
+   of any GPU, in an order that a seed decides. */
 #include "gpu.h"
 
 #include "base/thread.h"
@@ -80,8 +80,8 @@ static bool work(const struct fake_gpu *gpu, const struct CUstream_st *stream, u
 
 void fake_work_what_goes(const struct CUstream_st *stream) { (void)work(stream->gpu, stream, UINT32_MAX); }
 
-/* This thread knows that it is empty. When all streams are, and each was waited for since its last item, a step is over: the
-   threads tell each other so, and begin the next one with nothing behind them. */
+/* This thread knows that it is empty. When all streams are, and each was waited for since its last item, a step is
+   over: the threads tell each other so, and begin the next one with nothing behind them. */
 static void host_has_waited(struct CUstream_st *stream) {
     bool is_settled = true;
     async_order_one_host(&fake.order, stream->number, fake_waited_for());
@@ -101,7 +101,7 @@ cudaError_t fake_work_until_over(const struct fake_gpu *gpu, struct CUstream_st 
     return code;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     cudaError_t code = fake_enter_stream("cudaStreamSynchronize", stream);

@@ -1,7 +1,8 @@
 /* U = sum u, D = sum u (x - mean) of each channel, u = dy behind the relu: the gradients dbias = U and
    dweight = D / sqrt(var + eps), and either the table for batch_norm_backward_apply, or the shard's row {U, D, m}.
    in: dy, x, mean, var, mask (or NULL), weight (with the table); out: dweight, dbias, table, row (each may be NULL);
-   dim: channels, inner (cuda_of_channel), m for the table (0: constants normalised), m of the row, its values; number: eps */
+   dim: channels, inner (cuda_of_channel), m for the table (0: constants normalised), m of the row, its values;
+   number: eps */
 CUDA_BODY void batch_norm_backward_sums_value(const struct cuda_args *a, int64_t row, int64_t k,
                                               float *values) {
     int64_t at = cuda_of_channel(a, row, k);

@@ -1,5 +1,6 @@
 /* running = (1 - momentum) running + momentum stats / images; counts the batch; nothing where no shard had statistics.
-   in: running mean, running var, batches (i64), stats; out: the first three, in place; dim: channels; number: momentum */
+   in: running mean, running var, batches (i64), stats; out: the first three, in place; dim: channels; number:
+   momentum */
 CUDA_BODY void batch_norm_update_map(const struct cuda_args *a, int64_t i) {
     int64_t channels = a->dim[0];
     double images = (double)cuda_load(a, 3, 2 * channels), momentum = (double)a->number[0];

@@ -1,6 +1,6 @@
-/* Where the taps of a convolution lie, images and weights in nhwc, for the bodies of conv_forward, conv_data and conv_weights.
-   dim: 0 channels, 1, 2 height and width of x; 3 channels, 4, 5 height and width of y; by axis: 6, 7 kernel, 8, 9 stride,
-   10, 11 padding, 12, 13 dilation; 14 groups */
+/* Where the taps of a convolution lie, images and weights in nhwc, for the bodies of conv_forward, conv_data and
+   conv_weights. dim: 0 channels, 1, 2 height and width of x; 3 channels, 4, 5 height and width of y; by axis: 6, 7
+   kernel, 8, 9 stride, 10, 11 padding, 12, 13 dilation; 14 groups */
 #ifndef CONVOY_CUDA_CONV_TAPS_H
 #define CONVOY_CUDA_CONV_TAPS_H
 

@@ -1,6 +1,6 @@
 /* y = x scale where the element's number is not below the threshold, else 0; y may lie where x does. The numbers are
-   those of base/rng.h: Philox 4x32-10 keyed by (seed, dropout, step, id), four at each position; element e of the global
-   batch has number e % 4 at position e / 4. Index i stands for the i-th position that the shard has elements at.
+   those of base/rng.h: Philox 4x32-10 keyed by (seed, dropout, step, id), four at each position; element e of the
+   global batch has number e % 4 at position e / 4. Index i stands for the i-th position that the shard has elements at.
    in: x, {seed, step, first image of the shard} (i64); dim: elements, elements of an image, threshold (up to 2^32), id,
    CVY_RNG_DROPOUT; number: scale */
 CUDA_BODY void dropout_map(const struct cuda_args *a, int64_t i) {

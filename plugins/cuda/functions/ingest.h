@@ -1,6 +1,6 @@
 /* to = (x / 255 (bytes only) - mean[c]) / std[c], element by element of the output in its layout.
-   in: the batch's images; dim: the first image in them, C, H * W; 1 when the images are N,H,W,C; 1 when they are bytes; 1 when the
-   output is N,H,W,C; number: mean[4], std[4] */
+   in: the batch's images; dim: the first image in them, C, H * W; 1 when the images are N,H,W,C; 1 when they are
+   bytes; 1 when the output is N,H,W,C; number: mean[4], std[4] */
 CUDA_BODY void ingest_map(const struct cuda_args *a, int64_t i) {
     int64_t channels = a->dim[1], pixels = a->dim[2], image = channels * pixels;
     int64_t n = i / image, at = i % image;

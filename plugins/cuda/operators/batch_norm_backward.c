@@ -20,7 +20,7 @@ static cvy_status view_of(const struct cvy_call *call, struct cuda_view *out, in
     return CVY_OK;
 }
 
-/* ---- all at once -------------------------------------------------------------------------------------------------------- */
+/* ---- all at once ---------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_batch_norm_backward(struct cvy_device *device, const struct cvy_call *call,
                                               struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -53,7 +53,7 @@ static cvy_status prepare_batch_norm_backward(struct cvy_device *device, const s
 
 CUDA_PLAN_KERNEL(batch_norm_backward, .supports = cuda_supports_half, .choose = choose)
 
-/* ---- over all shards ---------------------------------------------------------------------------------------------------- */
+/* ---- over all shards ------------------------------------------------------------------------------------------ */
 
 static cvy_status prepare_batch_norm_backward_sums(struct cvy_device *device, const struct cvy_call *call,
                                                    struct cvy_kernel **out, size_t *scratch_bytes) {

@@ -1,5 +1,5 @@
-/* What batch_norm needs of other shards: the running statistics' update, and for a batch_norm over all of them the row of
-   a shard and the merge of all rows. */
+/* What batch_norm needs of other shards: the running statistics' update, and for a batch_norm over all of them the
+   row of a shard and the merge of all rows. */
 #include "operator.h"
 
 #include "ops/batch_norm.h"

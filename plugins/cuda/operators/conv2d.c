@@ -1,7 +1,8 @@
 /* conv2d and its two gradients, by cuDNN, on images and weights in nhwc.
    The algorithms are fixed, and deterministic: implicit GEMM with precomputed indices forward (without them where cuDNN
    has none for the call), algorithm 1 of both gradients; cuDNN's algorithm 0 of these adds by atomics, in any order. So
-   the bits of a call depend on its shapes and the GPU alone. (With --nondeterministic cuDNN proposes: conv_fastest.h.) What cuDNN has none of these for, our own functions do. */
+   the bits of a call depend on its shapes and the GPU alone. (With --nondeterministic cuDNN proposes:
+   conv_fastest.h.) What cuDNN has none of these for, our own functions do. */
 #include "library.h"
 #include "operators/conv_fastest.h"
 #include "operators/own_products.h"

@@ -1,5 +1,5 @@
-/* dropout and its gradient, which are the same: y = mask x / (1 - p), the mask drawn anew (ops/dropout.h). Positions count
-   in plain order, so tensors are plain. */
+/* dropout and its gradient, which are the same: y = mask x / (1 - p), the mask drawn anew (ops/dropout.h). Positions
+   count in plain order, so tensors are plain. */
 #include "operator.h"
 
 #include "base/rng.h"

@@ -8,7 +8,7 @@ static struct cuda_step sum_of_images(enum cuda_function function, int64_t image
     return (struct cuda_step){.function = function, .n = 1, .row = images, .in = {CUDA_TABLE}};
 }
 
-/* ---- cross_entropy ------------------------------------------------------------------------------------------------------ */
+/* ---- cross_entropy -------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_cross_entropy(struct cvy_device *device, const struct cvy_call *call,
                                         struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -46,7 +46,7 @@ static cvy_status prepare_cross_entropy_backward(struct cvy_device *device, cons
 
 CUDA_PLAN_KERNEL(cross_entropy_backward, .supports = cuda_supports_half)
 
-/* ---- batch_mean --------------------------------------------------------------------------------------------------------- */
+/* ---- batch_mean ----------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_batch_mean(struct cvy_device *device, const struct cvy_call *call,
                                      struct cvy_kernel **out, size_t *scratch_bytes) {
@@ -66,7 +66,7 @@ static cvy_status prepare_batch_mean_backward(struct cvy_device *device, const s
 
 CUDA_PLAN_KERNEL(batch_mean_backward, .supports = cuda_supports_half)
 
-/* ---- accuracy ----------------------------------------------------------------------------------------------------------- */
+/* ---- accuracy ------------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_accuracy(struct cvy_device *device, const struct cvy_call *call,
                                    struct cvy_kernel **out, size_t *scratch_bytes) {

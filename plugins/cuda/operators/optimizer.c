@@ -23,7 +23,7 @@ struct optimizer {
     } param[];
 };
 
-/* ---- preparing ---------------------------------------------------------------------------------------------------------- */
+/* ---- preparing ------------------------------------------------------------------------------------------------ */
 
 /* Every group lies as its parameter does. */
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
@@ -59,7 +59,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running -------------------------------------------------------------------------------------------------- */
 
 static cvy_status find_rates(struct optimizer *me, const void *hyper, void *rates) {
     struct cuda_args args = me->args;
@@ -118,7 +118,7 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     return CVY_OK;
 }
 
-/* ---- sgd and adamw ------------------------------------------------------------------------------------------------------ */
+/* ---- sgd and adamw -------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_sgd(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                               size_t *scratch_bytes) {

@@ -1,5 +1,5 @@
-/* Convolutions and products by functions of our own, conv_forward and its gradients: plain sums, slow, but of any shape.
-   For what cuDNN has no deterministic algorithm, and cuBLASLt none at all. */
+/* Convolutions and products by functions of our own, conv_forward and its gradients: plain sums, slow, but of any
+   shape. For what cuDNN has no deterministic algorithm, and cuBLASLt none at all. */
 #ifndef CONVOY_CUDA_OWN_PRODUCTS_H
 #define CONVOY_CUDA_OWN_PRODUCTS_H
 

@@ -1,6 +1,7 @@
 /* max_pool, avg_pool, adaptive_avg_pool and their gradients: one launch each, in nhwc. They are functions of our own,
-   since cuDNN's mean something else: its gradient of max_pool wants x and y where ours has the winners, and its averages
-   know neither windows that hang over the end nor adaptive bins. Gradients gather, so each sum has one order. */
+   since cuDNN's mean something else: its gradient of max_pool wants x and y where ours has the winners, and its
+   averages know neither windows that hang over the end nor adaptive bins. Gradients gather, so each sum has one
+   order. */
 #include "library.h"
 #include "operator.h"
 

@@ -83,7 +83,8 @@ void async_order_record(struct async_order *order, int stream, int event);
 cvy_status async_order_wait(struct async_order *order, int stream, int event);
 /* The host has waited for this stream. */
 void async_order_host(struct async_order *order, int stream);
-/* One of several hosts has waited for it: this orders only what async_order_follow is told to follow this host's mark. */
+/* One of several hosts has waited for it: this orders only what async_order_follow is told to follow this host's
+   mark. */
 void async_order_one_host(const struct async_order *order, int stream, struct async_mark *host);
 /* The host has waited for all of them: a new epoch begins. */
 void async_order_settle(struct async_order *order);
