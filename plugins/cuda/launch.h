@@ -8,7 +8,8 @@
    ROWS:    NAME_row(args, row, team) for each row, whose elements a small team shares out.
    FOLD:    NAME_value(args, row, k, values) for each element of each row; the values, CUDA_FOLD_SUMS of them, are
             summed over the row (fold.h) and given to NAME_finish(args, row, sums).
-   MOMENTS: NAME_element(args, row, k) for each element; mean and M2 of the row go to NAME_finish(args, row, moments). */
+   MOMENTS: NAME_element(args, row, k) for each element; mean and M2 of the row go to
+            NAME_finish(args, row, moments). */
 #ifndef CONVOY_CUDA_LAUNCH_H
 #define CONVOY_CUDA_LAUNCH_H
 
