@@ -336,6 +336,7 @@ def casts():
     x, gout = ((torch.randn(3, 5) * 8).round() / 8 for _ in range(2))
     for attrs, kind in ("", torch.float32), ("bf16=true", torch.bfloat16), ("f16=true", torch.float16):
         case("cast", attrs, [x], lambda x: {0: x.to(kind).double()}, (0,), gout)
+    case("unscale", "", [normal(3, 4), torch.tensor([1024.0])], lambda x, scale: {0: x / scale})
 
 
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")

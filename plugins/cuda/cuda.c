@@ -120,6 +120,7 @@ const struct cvy_backend cuda_backend = {
     .download = cuda_download,
     .zero = cuda_zero,
     .add = cuda_add,
+    .not_finite = cuda_not_finite,
     .ingest = cuda_ingest,
     .layout_bytes = cuda_layout_bytes,
     .layout_print = cuda_layout_print,

@@ -78,6 +78,7 @@ cvy_status cuda_upload(struct cvy_device *device, void *to, const void *host, si
 cvy_status cuda_download(struct cvy_device *device, void *host, const void *from, size_t n_bytes);
 cvy_status cuda_zero(struct cvy_device *device, void *at, size_t n_bytes);
 cvy_status cuda_add(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
+cvy_status cuda_not_finite(struct cvy_device *device, const float *at, size_t n, float *flag);
 /* The place in host memory that stands for `at`, which lies in an arena. */
 void *cuda_shadow_of(const struct cuda_device *me, const void *at);
 

@@ -96,3 +96,15 @@ cvy_status cuda_add(struct cvy_device *device, float *sum, const float *a, const
                                                                   .n_ranges = 3,
                                                                   .ranges = ranges});
 }
+
+cvy_status cuda_not_finite(struct cvy_device *device, const float *at, size_t n, float *flag) {
+    const struct cuda_args args = {.in = {at}, .out = {flag}};
+    const struct cuda_range ranges[] = {{at, n * sizeof *at, false}, {flag, sizeof *flag, true}};
+    return cuda_launch(cuda_device(device),
+                       &(struct cuda_launch){.function = CUDA_not_finite,
+                                             .name = "search for numbers that are not finite",
+                                             .args = &args,
+                                             .n = (int64_t)n,
+                                             .n_ranges = 2,
+                                             .ranges = ranges});
+}

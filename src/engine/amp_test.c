@@ -1,6 +1,6 @@
 /* Mixed precision on the reference backend: the same bits in all strategies, other bits than without it, losses that
    stay near; and who cannot do it says so. */
-#include "engine/session_matrix.h"
+#include "engine/session_scaled.h"
 
 #include <math.h>
 
@@ -36,6 +36,58 @@ static void same_bits_with_sync_bn(void **state) {
                  strcmp(strategy, "dp") == 0)
             check_bits(&setups[i], &options, want, loss);
     }
+}
+
+/* ---- fp16 ---------------------------------------------------------------------------------------------- */
+
+static cvy_plan_options reference_options(const struct setup *setup) {
+    cvy_plan_options options = options_of(setup, "reference", 1);
+    options.accumulate = 2;
+    return options;
+}
+
+static void same_updates_are_skipped(void **state) {
+    (void)state;
+    check_scaled(reference_options, setups, N_SETUPS);
+}
+
+/* A skipped update leaves everything as it was: weights, running statistics, momentum. */
+static void skipped_update_changes_nothing(void **state) {
+    (void)state;
+    cvy_plan_options options = options_of(&setups[0], "reference", 1);
+    options.amp = "fp16";
+    struct run run = open_run(&options);
+    struct data data;
+    uint64_t before, after;
+    draw(&data, 0);
+    bring_batch(run.session, batch_of(&data, BATCH), BATCH, false, true);
+    assert_false(run.session->scale.is_skipped);
+    assert_ok(cvy_weights_hash(run.session, &before));
+    run.session->scale.scale = TOO_LARGE;
+    bring_batch(run.session, batch_of(&data, BATCH), BATCH, false, true);
+    assert_ok(cvy_weights_hash(run.session, &after));
+    assert_true(run.session->scale.is_skipped && after == before);
+    assert_true(run.session->scale.scale == TOO_LARGE / 2 && run.session->scale.n_good == 0);
+    assert_int_equal(cvy_session_updates(run.session), 2);
+    close_run(&run);
+}
+
+/* Doubled after enough good updates, and refused when it is too small to help. */
+static void scale_grows(void **state) {
+    (void)state;
+    struct cvy_loss_scale s = cvy_loss_scale_begin();
+    assert_true(s.scale == 65536);
+    for (int i = 0; i < CVY_GROWTH_INTERVAL - 1; i++)
+        assert_ok(cvy_loss_scale_settle(&s, false));
+    assert_true(s.scale == 65536);
+    assert_ok(cvy_loss_scale_settle(&s, false));
+    assert_true(s.scale == 131072 && s.n_good == 0);
+    cvy_status status = CVY_OK;
+    int n = 0;
+    while ((status = cvy_loss_scale_settle(&s, true)) == CVY_OK)
+        n++;
+    assert_int_equal(status, CVY_ERR_NAN);
+    assert_int_equal(n, 41); /* 2^17 down to 2^-24 */
 }
 
 static void refused(void **state) {
@@ -82,6 +134,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(same_bits, "bf16"),
         cmocka_unit_test_prestate(same_bits_with_sync_bn, "bf16"),
+        cmocka_unit_test_prestate(same_bits, "fp16"),
+        cmocka_unit_test_prestate(same_bits_with_sync_bn, "fp16"),
+        cmocka_unit_test(same_updates_are_skipped),
+        cmocka_unit_test(skipped_update_changes_nothing),
+        cmocka_unit_test(scale_grows),
         cmocka_unit_test(refused),
         cmocka_unit_test(one_cast_of_a_weight),
     };

@@ -92,6 +92,28 @@ static cvy_status put_in_place(const char *fresh, const char *place, const char 
 
 /* ---- state.json --------------------------------------------------------------------------------------- */
 
+/* Only runs with --amp fp16 have one. */
+static int add_scale(json_t *root, const struct cvy_loss_scale *s) {
+    if (s->scale <= 0)
+        return 0;
+    return json_object_set_new(root, "loss_scale",
+                               json_pack("{s:f, s:I, s:I}", "scale", s->scale, "good_updates",
+                                         (json_int_t)s->n_good, "skipped_updates", (json_int_t)s->n_skipped));
+}
+
+static int parse_scale(json_t *root, json_error_t *error, struct cvy_loss_scale *out) {
+    json_int_t n_good, n_skipped;
+    json_t *object = json_object_get(root, "loss_scale");
+    *out = (struct cvy_loss_scale){.scale = 0};
+    if (!object)
+        return 0;
+    int failed = json_unpack_ex(object, error, 0, "{s:F, s:I, s:I}", "scale", &out->scale, "good_updates",
+                                &n_good, "skipped_updates", &n_skipped);
+    out->n_good = failed ? 0 : n_good;
+    out->n_skipped = failed ? 0 : n_skipped;
+    return failed;
+}
+
 static cvy_status write_state(const char *path, const struct cvy_train_state *s) {
     json_t *root = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I}",
@@ -102,6 +124,10 @@ static cvy_status write_state(const char *path, const struct cvy_train_state *s)
         "train_images", (json_int_t)s->train.n, "train_top1_count", (json_int_t)s->train.top1,
         "train_top5_count", (json_int_t)s->train.top5, "train_loss_sum", s->train.loss_sum, "train_s",
         s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
+    if (root && add_scale(root, &s->scale) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     if (!text)
@@ -129,7 +155,9 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
         "preparation", &preparation, "optimizer", &optimizer, "train_images", &n, "train_top1_count", &top1,
         "train_top5_count", &top5, "train_loss_sum", &loss, "train_s", &train_s, "best_epoch", &best_epoch,
         "best_top1_count", &best_top1);
-    if (failed || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
+    struct cvy_loss_scale scale = {.scale = 0};
+    failed = failed || parse_scale(root, &error, &scale);
+    if (failed || scale.scale < 0 || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
         json_decref(root);
         return CVY_FAIL(CVY_ERR_DATA, "%s; it must be as a checkpoint writes it",
                         failed ? error.text : "a count is negative");
@@ -145,6 +173,7 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
                                     .n_images = n_images,
                                     .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
                                     .train_s = train_s,
+                                    .scale = scale,
                                     .best_epoch = best_epoch,
                                     .best_top1 = best_top1};
     snprintf(out->optimizer, sizeof out->optimizer, "%s", optimizer);
@@ -244,6 +273,8 @@ cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session,
     CVY_TRY_OUT(join(&optimizer, folder, OPTIMIZER, ""));
     CVY_TRY_OUT(cvy_load_weights(session, weights));
     CVY_TRY_OUT(cvy_session_load_optimizer(session, optimizer, state->n_updates));
+    if (session->scale.scale > 0 && state->scale.scale > 0)
+        session->scale = state->scale;
 out:
     free(weights);
     free(optimizer);

@@ -6,6 +6,7 @@
 
 #include "engine/card.h"
 #include "engine/metrics.h"
+#include "engine/scale.h"
 
 /* Where a training stands: what state.json holds. */
 struct cvy_train_state {
@@ -18,10 +19,11 @@ struct cvy_train_state {
     char data[4200];       /* its spec: room for the longest path */
     char preparation[256]; /* of its images, as text */
     char optimizer[32];
-    struct cvy_tally train; /* of the steps of this epoch that are done */
-    double train_s;         /* and their time */
-    int64_t best_epoch;     /* -1: none yet */
-    int64_t best_top1;      /* images right in that epoch's evaluation */
+    struct cvy_tally train;      /* of the steps of this epoch that are done */
+    double train_s;              /* and their time */
+    struct cvy_loss_scale scale; /* of --amp fp16 */
+    int64_t best_epoch;          /* -1: none yet */
+    int64_t best_top1;           /* images right in that epoch's evaluation */
 };
 
 /* Writes DIR/NAME. DIR exists. Collective. */

@@ -90,7 +90,7 @@ static cvy_status add_part(struct cvy_cutter *c, enum cvy_phase phase, const str
 
 /* The host finds all its ports in the first part, wherever their operands are read or made. */
 static cvy_status add_forward(struct cvy_cutter *c) {
-    static const char *const inputs[] = {"images", "labels", "divisor", "rng"};
+    static const char *const inputs[] = {"images", "labels", "divisor", "rng", "loss_scale"};
     static const char *const outputs[] = {"loss", "hits", "losses", "ranks", "logits"};
     const cvy_parts *parts = &c->parts[CVY_PHASE_FORWARD];
     int32_t next = 0;
@@ -288,6 +288,7 @@ static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *tr
                                        .n_shards = (int32_t)plan->options.shards,
                                        .n_buckets = train ? train->n_buckets : 0,
                                        .is_accumulating = plan->options.accumulate > 1,
+                                       .is_scaled = train && plan->low == CVY_F16,
                                        .schedule = plan->options.schedule};
     int32_t *bucket_stage = NULL;
     cvy_parts parts[2] = {{NULL, 0, 0}, {NULL, 0, 0}};

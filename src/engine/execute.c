@@ -120,6 +120,8 @@ static cvy_status do_load(const struct cvy_step *s) {
     /* below 2^53, so that kernels which compute in doubles read it exactly */
     int64_t rng[3] = {(int64_t)(s->w->plan->options.seed & ((1ull << 53) - 1)), (int64_t)s->work->step,
                       s->work->first + first};
+    float scale = (float)s->work->scale;
+    CVY_TRY(upload_port(s, segment, "loss_scale", &scale, sizeof scale));
     CVY_TRY(upload_port(s, segment, "divisor", &divisor, sizeof divisor));
     return upload_port(s, segment, "rng", rng, sizeof rng);
 }
@@ -178,7 +180,7 @@ static cvy_status do_check(const struct cvy_step *s) {
     if (at)
         CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
     if (p->n_stages > 1)
-        CVY_TRY(cvy_talk_loss(s, &loss));
+        CVY_TRY(cvy_talk_number(s, p->n_stages - 1, &loss, "the loss"));
     if (!isfinite(loss))
         return CVY_FAIL(CVY_ERR_NAN, "step %lld: the loss is %s", (long long)s->work->step,
                         isnan(loss) ? "nan" : "infinite");
@@ -188,7 +190,9 @@ static cvy_status do_check(const struct cvy_step *s) {
 static cvy_status do_update(const struct cvy_step *s) {
     const struct cvy_segment *segment =
         cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);
-    float hyper[2] = {(float)s->work->lr, (float)(s->work->step + 1)};
+    float hyper[2] = {(float)s->work->lr, (float)((int64_t)s->work->step + 1 - s->work->n_skipped)};
+    if (s->work->scale > 0 && s->w->is_skipping)
+        return CVY_OK;
     s->w->is_evaluation_stale = true;
     CVY_TRY(upload_port(s, segment, "hyper", hyper, sizeof hyper));
     return run_segment(s, segment);
@@ -243,6 +247,7 @@ static cvy_status (*const actions[CVY_N_INSTR])(const struct cvy_step *) = {
     [CVY_I_REDUCE] = cvy_talk,
     [CVY_I_WAIT] = cvy_talk,
     [CVY_I_CHECK] = do_check,
+    [CVY_I_FINITE] = cvy_step_finite,
     [CVY_I_UPDATE] = do_update,
     [CVY_I_RESULT] = do_result,
     [CVY_I_BROADCAST] = do_broadcast,

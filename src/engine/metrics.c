@@ -71,12 +71,18 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step_report *r) {
     const cvy_metrics *m = &r->metrics;
-    return append(file,
-                  json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "event", "step", "epoch",
-                            (json_int_t)r->epoch, "step", (json_int_t)r->step, "update",
-                            (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
-                            number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
-                            "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s)));
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "event", "step", "epoch",
+                               (json_int_t)r->epoch, "step", (json_int_t)r->step, "update",
+                               (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
+                               number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
+                               "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s));
+    if (object && r->scale.scale > 0 &&
+        (json_object_set_new(object, "loss_scale", number(r->scale.scale)) ||
+         json_object_set_new(object, "skipped", json_boolean(r->scale.is_skipped)))) {
+        json_decref(object);
+        object = NULL;
+    }
+    return append(file, object);
 }
 
 /* Adds PREFIX_images, PREFIX_loss, … to the object. */

@@ -4,14 +4,15 @@
 #ifndef CVY_ENGINE_METRICS_H
 #define CVY_ENGINE_METRICS_H
 
-#include "base/status.h"
+#include "engine/scale.h"
 
 struct cvy_step_report {
-    int64_t epoch, n_epochs; /* epochs and steps count from 0 */
-    int64_t step, n_steps;   /* within the epoch */
-    double lr;               /* of this update */
-    cvy_metrics metrics;     /* of this step's images, before the update */
-    double images_per_s;     /* of this step, loading included */
+    int64_t epoch, n_epochs;     /* epochs and steps count from 0 */
+    int64_t step, n_steps;       /* within the epoch */
+    double lr;                   /* of this update */
+    cvy_metrics metrics;         /* of this step's images, before the update */
+    struct cvy_loss_scale scale; /* of --amp fp16, after this update */
+    double images_per_s;         /* of this step, loading included */
 };
 
 /* Sums over one pass through a data set. */

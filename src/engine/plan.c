@@ -154,7 +154,7 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     }
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
     CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
-    CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy));
+    CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy, true));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));
     CVY_TRY_OUT(cvy_pass_update(copy, &update));
     CVY_TRY_OUT(cvy_graph_verify(copy));
@@ -177,7 +177,7 @@ static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
         cvy_pass_stages_like(plan->evaluation, plan->train);
     else
         CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, &balance));
-    CVY_TRY_OUT(cvy_plan_add_casts(plan, &plan->evaluation));
+    CVY_TRY_OUT(cvy_plan_add_casts(plan, &plan->evaluation, false));
     CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
 out:
     cvy_graph_free(mode);

@@ -45,8 +45,8 @@ cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options
 
 /* Finds plan->low, once the backend is known. CVY_ERR_USAGE: there is no such precision, or not here. Local. */
 cvy_status cvy_plan_choose_precision(struct cvy_plan *plan);
-/* In mixed precision *g becomes the graph with casts. Local. */
-cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g);
+/* In mixed precision *g becomes the graph with casts; for training in float16 it gets the input "loss_scale". Local. */
+cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g, bool is_training);
 
 /* ---- footprint.c ---- */
 
@@ -107,6 +107,8 @@ struct cvy_work {
     int64_t n_update, first; /* training: images of all batches of this update; of those before this one */
     uint64_t step;           /* updates done before; keys dropout */
     double lr;
+    double scale;      /* of the loss, see scale.h; 0: none */
+    int64_t n_skipped; /* of the updates done before: the optimiser has not seen them */
     bool is_split, is_training;
     float *losses; /* results of evaluation, or NULL */
     int32_t *ranks;

@@ -8,9 +8,6 @@ cvy_status cvy_plan_choose_precision(struct cvy_plan *plan) {
     plan->low = !amp ? CVY_F32 : strcmp(amp, "bf16") == 0 ? CVY_BF16 : CVY_F16;
     if (amp && strcmp(amp, "bf16") && strcmp(amp, "fp16"))
         return CVY_FAIL(CVY_ERR_USAGE, "mixed precision '%s': take bf16 or fp16", amp);
-    if (plan->low == CVY_F16 && plan->options.optimizer)
-        return CVY_FAIL(CVY_ERR_UNSUPPORTED,
-                        "--amp fp16 cannot train yet: its gradients need a scale; take --amp bf16");
     if (amp && !plan->backend->has_amp)
         return CVY_FAIL(
             CVY_ERR_USAGE,
@@ -20,12 +17,16 @@ cvy_status cvy_plan_choose_precision(struct cvy_plan *plan) {
     return CVY_OK;
 }
 
-cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g) {
+cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g, bool is_training) {
     struct cvy_graph *cast = NULL;
     if (plan->low == CVY_F32)
         return CVY_OK;
     CVY_TRY(cvy_pass_cast(*g, plan->low, &cast));
     cvy_graph_free(*g);
     *g = cast;
-    return CVY_OK;
+    if (plan->low != CVY_F16 || !is_training)
+        return CVY_OK;
+    const struct cvy_desc desc = {CVY_F32, CVY_SHAPE(1)};
+    cvy_value scale;
+    return cvy_graph_host_input(*g, "loss_scale", &desc, false, &scale);
 }

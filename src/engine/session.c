@@ -97,6 +97,8 @@ cvy_status cvy_session_new(cvy_plan *plan, cvy_session **out) {
     CVY_TRY(CVY_ALLOC(session, 1));
     session->plan = plan;
     session->lr = 0.1;
+    if (plan->train && plan->low == CVY_F16)
+        session->scale = cvy_loss_scale_begin();
     cvy_status status = cvy_team_run(&plan->team, open_task, NULL);
     if (status == CVY_OK)
         status = initialise(session);
@@ -208,6 +210,8 @@ static struct cvy_work training_work(const struct cvy_session *session, const cv
                              .first = first,
                              .step = session->n_updates,
                              .lr = session->lr,
+                             .scale = session->scale.scale,
+                             .n_skipped = session->scale.n_skipped,
                              .is_training = true};
 }
 
@@ -227,6 +231,14 @@ static cvy_status check_lr(const struct cvy_session *session) {
     return CVY_OK;
 }
 
+/* Devices agree on whether it was skipped. */
+static cvy_status end_update(struct cvy_session *session) {
+    session->n_updates++;
+    if (session->scale.scale > 0)
+        return cvy_loss_scale_settle(&session->scale, session->plan->team.workers[0].is_skipping);
+    return CVY_OK;
+}
+
 cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
     cvy_batch batch;
     int64_t first;
@@ -242,7 +254,8 @@ cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
         cvy_discard(session);
         return explain_failure(session, status, &work);
     }
-    session->n_updates += is_last;
+    if (is_last)
+        CVY_TRY(end_update(session));
     return read_metrics(session, &work);
 }
 
@@ -290,8 +303,7 @@ cvy_status cvy_update(cvy_session *session) {
     struct cvy_work work = split_work(session);
     cvy_discard(session);
     CVY_TRY(run_schedule(session, UPDATE, &work));
-    session->n_updates++;
-    return CVY_OK;
+    return end_update(session);
 }
 
 void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) { *out = session->metrics; }

@@ -3,6 +3,7 @@
 #define CVY_ENGINE_SESSION_H
 
 #include "engine/plan.h"
+#include "engine/scale.h"
 
 enum cvy_split_state { CVY_SPLIT_NONE, CVY_SPLIT_FORWARD, CVY_SPLIT_BACKWARD };
 
@@ -18,6 +19,7 @@ struct cvy_session {
     struct cvy_plan *plan;
     double lr;
     uint64_t n_updates;
+    struct cvy_loss_scale scale;
     cvy_metrics metrics;
     enum cvy_split_state split;                   /* which of the three calls was made last */
     int64_t split_n, split_first, split_n_update; /* its images, as in struct cvy_work */

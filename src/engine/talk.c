@@ -200,14 +200,13 @@ static cvy_status broadcast(const struct cvy_step *s) {
                             broadcast_bytes(s), "parameters"));
 }
 
-cvy_status cvy_talk_loss(const struct cvy_step *s, float *loss) {
+cvy_status cvy_talk_number(const struct cvy_step *s, int32_t stage, float *number, const char *name) {
     const struct cvy_streams *streams = s->backend->streams;
     if (streams &&
         streams->progress) /* others may need what is enqueued here before they get to their loss */
         CVY_TRY(streams->progress(s->w->device));
     begin_call(s);
-    return end_call(s, s->w->team->transport->broadcast(s->w->group, s->w->program->n_stages - 1, loss,
-                                                        sizeof *loss, "the loss"));
+    return end_call(s, s->w->team->transport->broadcast(s->w->group, stage, number, sizeof *number, name));
 }
 
 /* ---- devices with streams ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "data/data.h"
 #include "engine/evaluation.h"
+#include "engine/session.h"
 #include "engine/world.h"
 
 #include <stdio.h>
@@ -134,6 +135,7 @@ static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metric
                                      .n_steps = t->n_steps,
                                      .lr = lr,
                                      .metrics = *metrics,
+                                     .scale = t->task.session->scale,
                                      .images_per_s = seconds > 0 ? (double)metrics->n / seconds : 0};
     if (t->events.on_step)
         t->events.on_step(t->events.context, &report, &t->progress);
@@ -189,6 +191,7 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     t->is_evaluated = false;
     cvy_progress_add(&t->progress, m.n, seconds);
     CVY_TRY(report_step(t, lr, &m, seconds));
+    s->scale = t->task.session->scale;
     s->train.n += m.n;
     s->train.top1 += m.top1;
     s->train.top5 += m.top5;

@@ -41,6 +41,12 @@ static cvy_status seed_gradient(struct sweep *s, cvy_value loss) {
     if (!s->is_trained[loss]) {
         return CVY_FAIL(CVY_ERR_USAGE, "the loss does not depend on any parameter");
     }
+    cvy_value scale =
+        cvy_graph_find(s->g, "loss_scale"); /* with --amp fp16: what the loss is multiplied by */
+    if (scale != CVY_NONE) {
+        s->grad[loss] = scale;
+        return CVY_OK;
+    }
     /* d loss / d loss = 1, the default value of `constant` */
     const struct cvy_node of = s->g->nodes.data[info->node];
     return cvy_graph_add_grad(s->g, &of, "constant", NULL, NULL, 0, &s->grad[loss]);
@@ -76,6 +82,33 @@ static cvy_status differentiate(struct sweep *s, size_t index) {
         if (gin[k] != CVY_NONE && (want >> k & 1)) {
             CVY_TRY(accumulate(s, &node, node.in[k], gin[k]));
         }
+    }
+    return CVY_OK;
+}
+
+static bool reads(const struct cvy_node *node, cvy_value v) {
+    for (int k = 0; k < node->n_in; k++) {
+        if (node->in[k] == v)
+            return true;
+    }
+    return false;
+}
+
+/* With a scaled loss: the gradient of a parameter, of which this node was the first reader, is whole now; it is divided
+   by the scale again. */
+static cvy_status unscale(struct sweep *s, size_t index) {
+    cvy_value scale = cvy_graph_find(s->g, "loss_scale");
+    for (int k = 0; scale != CVY_NONE && k < s->g->nodes.data[index].n_in; k++) {
+        cvy_value v = s->g->nodes.data[index].in[k];
+        bool is_first =
+            v != CVY_NONE && s->g->values.data[v].kind == CVY_VALUE_PARAM && s->grad[v] != CVY_NONE;
+        for (size_t i = 0; i < index && is_first; i++)
+            is_first = s->g->nodes.data[i].phase != CVY_PHASE_FORWARD || !reads(&s->g->nodes.data[i], v);
+        if (!is_first)
+            continue;
+        const struct cvy_node of = s->g->nodes.data[index];
+        cvy_value in[2] = {s->grad[v], scale};
+        CVY_TRY(cvy_graph_add_grad(s->g, &of, "unscale", NULL, in, 2, &s->grad[v]));
     }
     return CVY_OK;
 }
@@ -147,6 +180,7 @@ cvy_status cvy_pass_autodiff(struct cvy_graph *g) {
     for (size_t i = s.n_forward; i-- > 0;) {
         if (g->nodes.data[i].phase == CVY_PHASE_FORWARD) {
             CVY_TRY_OUT(differentiate(&s, i));
+            CVY_TRY_OUT(unscale(&s, i));
         }
     }
     CVY_TRY_OUT(collect_forward(&s));

@@ -34,6 +34,7 @@ const char *cvy_instr_name(enum cvy_instr_kind kind) {
         [CVY_I_WAIT] = "wait",
         [CVY_I_ACCUMULATE] = "accumulate",
         [CVY_I_CHECK] = "check",
+        [CVY_I_FINITE] = "finite",
         [CVY_I_UPDATE] = "update",
         [CVY_I_RESULT] = "result",
         [CVY_I_BROADCAST] = "broadcast",

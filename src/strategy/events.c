@@ -122,7 +122,7 @@ static bool is_needed_next(const struct sweep *s, int32_t bucket) {
         bool is_run = i->kind == CVY_I_RUN && i->sum >= 0 && first_written(i) <= bucket;
         bool is_other = (i->kind == CVY_I_ADD || i->kind == CVY_I_ACCUMULATE || i->kind == CVY_I_UPDATE) &&
                         i->bucket == bucket;
-        if (is_check || is_run || is_other)
+        if (is_check || is_run || is_other || i->kind == CVY_I_FINITE)
             return true;
     }
     return false;
@@ -142,6 +142,13 @@ static void touch_check(struct sweep *s, const struct cvy_instr *i) {
     (void)i;
     if (s->n_buckets)
         meet(s, bucket_at(s, 0, s->first_bucket), false);
+}
+
+/* All that is reduced, and by the host too. */
+static void touch_finite(struct sweep *s, const struct cvy_instr *i) {
+    (void)i;
+    for (int32_t b = 0; b < s->n_buckets; b++)
+        meet(s, bucket_at(s, 0, b), false);
 }
 
 static void touch_accumulate(struct sweep *s, const struct cvy_instr *i) {
@@ -178,6 +185,7 @@ static void (*const touchers[CVY_N_INSTR])(struct sweep *, const struct cvy_inst
     [CVY_I_WAIT] = touch_wait,
     [CVY_I_ACCUMULATE] = touch_accumulate,
     [CVY_I_CHECK] = touch_check,
+    [CVY_I_FINITE] = touch_finite,
     [CVY_I_UPDATE] = touch_update,
     [CVY_I_RESULT] = touch_result,
     [CVY_I_BROADCAST] = touch_broadcast,

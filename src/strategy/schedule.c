@@ -80,15 +80,20 @@ static void finish_buckets(struct cvy_scheduler *w, unsigned what) {
 
 /* Bucket by bucket, in the order in which they were started; the loss, which is in the first, is looked at before
    anything else is done. Where the master alone sees it, and may stop there, all waits come before: the others would
-   wait in vain for the next bucket. */
+   wait in vain for the next bucket. So it is where an update depends on all gradients. */
 static void finish(struct cvy_scheduler *w, unsigned what) {
     if (!w->reduce)
         what &= ~(unsigned)WAIT;
     if (!w->in->is_accumulating)
         what &= ~(unsigned)ACCUMULATE;
-    if (w->is_on_master) {
+    if (w->is_on_master || w->in->is_scaled) {
         finish_buckets(w, what & WAIT);
-        what &= w->out->replica > 0 ? 0 : ~(unsigned)WAIT;
+        what &= w->is_on_master && w->out->replica > 0 ? 0 : ~(unsigned)WAIT;
+    }
+    if (w->in->is_scaled && (what & UPDATE)) {
+        finish_buckets(w, what & ~(unsigned)UPDATE);
+        cvy_emit_part(w, CVY_I_FINITE, -1);
+        what = UPDATE;
     }
     if (what)
         finish_buckets(w, what);

@@ -24,10 +24,11 @@ enum { CVY_MAX_STAGES = 64 };
 
 struct cvy_strategy_input {
     struct cvy_mesh mesh;
-    int32_t device;              /* which device the program is for */
-    int32_t n_shards;            /* S */
-    bool is_accumulating;        /* several batches can make one update */
-    int32_t n_buckets;           /* of all stages. 0: inference only */
+    int32_t device;       /* which device the program is for */
+    int32_t n_shards;     /* S */
+    bool is_accumulating; /* several batches can make one update */
+    bool is_scaled;       /* an update is skipped when gradients are not finite: all are reduced before it */
+    int32_t n_buckets;    /* of all stages. 0: inference only */
     const int32_t *bucket_stage; /* n_buckets: the stage whose parameters it holds */
     const char *schedule;        /* "gpipe" or "1f1b" */
     /* bit b of sends[phase][a]: stage a makes values in this phase (forward, backward) that stage b reads */

@@ -1,5 +1,6 @@
 /* --amp on pretend GPUs: every strategy ends with the bits of one GPU, in any order that the events allow. */
 #include "cuda/cuda_orders.h"
+#include "engine/session_scaled.h"
 
 #include <math.h>
 
@@ -42,10 +43,27 @@ static void same_bits_with_sync_bn(void **state) {
     }
 }
 
+static cvy_plan_options cuda_options(const struct setup *setup) {
+    cvy_plan_options options = options_of(setup, "cuda", 1);
+    options.accumulate = 2;
+    return options;
+}
+
+static void same_updates_are_skipped(void **state) {
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        choose_order(order, order % 2 == 0);
+        check_scaled(cuda_options, setups, N_SETUPS);
+    }
+    reset_order();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(same_bits, "bf16"),
         cmocka_unit_test_prestate(same_bits_with_sync_bn, "bf16"),
+        cmocka_unit_test_prestate(same_bits, "fp16"),
+        cmocka_unit_test(same_updates_are_skipped),
     };
     return has_plugin() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

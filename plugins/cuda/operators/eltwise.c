@@ -1,4 +1,4 @@
-/* relu, its gradient, add and casts: element by element, in whatever layout the first operand has, in place too. */
+/* relu, its gradient, add, casts and unscale: element by element, in whatever layout the first operand has, in place too. */
 #include "operator.h"
 
 #define ELTWISE_KERNEL(NAME)                                                                    \
@@ -13,3 +13,4 @@ ELTWISE_KERNEL(relu)
 ELTWISE_KERNEL(relu_backward)
 ELTWISE_KERNEL(add)
 ELTWISE_KERNEL(cast)
+ELTWISE_KERNEL(unscale)

@@ -6,6 +6,7 @@
 #include "rt/backend.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,13 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
     return CVY_OK;
 }
 
+static cvy_status not_finite(struct cvy_device *device, const float *at, size_t n, float *flag) {
+    (void)device;
+    for (size_t i = 0; i < n; i++)
+        *flag = isfinite(at[i]) ? *flag : 1;
+    return CVY_OK;
+}
+
 /* to[n][c][h][w] = (x / 255 (u8 only) - mean[c]) / std[c] */
 static cvy_status ingest(struct cvy_device *device, const struct cvy_ingest *what,
                          const struct cvy_operand_spec *to_spec, void *to) {
@@ -133,6 +141,7 @@ const struct cvy_backend cvy_backend_reference = {
     .download = download,
     .zero = zero,
     .add = add,
+    .not_finite = not_finite,
     .ingest = ingest,
     .layout_bytes = layout_bytes,
     .layout_print = layout_print,

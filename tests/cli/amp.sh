@@ -1,0 +1,34 @@
+# --amp: who can, and who says that it cannot; the scale of fp16 in metrics and checkpoints; evaluation.
+. "$SOURCE/tests/cli/harness"
+
+fails 2 "backend cpu computes in float32 only" train $quick --amp bf16
+fails 2 "bf9" train $quick --amp bf9
+
+run="train --data digits --model lenet5 --backend reference --shards 2 --batch-size 128 --lr 0.05 --workers 0 --print-freq 1"
+ok $run --epochs 1 --output-dir plain
+for amp in bf16 fp16; do
+    ok $run --amp $amp --epochs 2 --output-dir $amp
+    want=$(hash_of_out)
+    ok $run --amp $amp --epochs 1 --output-dir $amp-first
+    cmp -s $amp-first/last/model.safetensors plain/last/model.safetensors && die "--amp $amp does nothing"
+    ok train --resume $amp-first --epochs 2
+    same "$(hash_of_out)" "$want" "the weights of a resumed run with --amp $amp"
+    has $amp/run.json "\"amp\": \"$amp\""
+    ok eval --data digits --model lenet5 --weights $amp --backend reference --amp $amp
+done
+
+# float32 in the file: it has the size of the run without
+same "$(wc -c <bf16/last/optimizer.safetensors)" "$(wc -c <plain/last/optimizer.safetensors)" "bytes of the optimiser"
+ok eval --data digits --model lenet5 --weights bf16
+
+has fp16/metrics.jsonl '"loss_scale":65536.0,"skipped":false'
+! grep -q loss_scale bf16/metrics.jsonl plain/metrics.jsonl || die "a scale where nothing is scaled"
+has fp16/last/state.json '"loss_scale": {'
+
+# a scale that is far too large: updates are skipped until it fits, also where another run left it
+sed 's/"scale": 65536.0/"scale": 268435456.0/' fp16-first/last/state.json >state
+cp state fp16-first/last/state.json
+ok train --resume fp16-first --epochs 3
+has fp16-first/metrics.jsonl '"skipped":true'
+[ "$(grep -c '"skipped":false' fp16-first/metrics.jsonl)" -ge 20 ] || die "hardly any update was not skipped"
+grep -q '"skipped_updates": [1-9]' fp16-first/last/state.json || die "skipped updates are not counted"
