@@ -15,6 +15,7 @@ struct cvy_train_state {
     int64_t batch_size, accumulate; /* a step is one update: so many batches of so many images */
     uint64_t seed;
     bool shuffle, sync_bn;
+    char amp[8];           /* "none", "bf16", "fp16" */
     int64_t n_images;      /* of the training set */
     char data[4200];       /* its spec: room for the longest path */
     char preparation[256]; /* of its images, as text */

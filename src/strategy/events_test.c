@@ -25,6 +25,8 @@ static int bucket_access(const struct cvy_instr *i, int32_t k, int32_t b, int32_
         return i->bucket == b && k == 0;
     case CVY_I_CHECK:
         return b == first_bucket && k == 0;
+    case CVY_I_FINITE:
+        return k == 0;
     default:
         return 0;
     }
@@ -61,7 +63,7 @@ static bool must_be_ordered(const struct cvy_program *p, const struct cvy_instr 
                             int32_t n_buckets, int32_t first_bucket, bool has_rows) {
     if (a->stream == b->stream)
         return false; /* it is */
-    if (a->kind == CVY_I_RESULT || a->kind == CVY_I_CHECK)
+    if (a->kind == CVY_I_RESULT || a->kind == CVY_I_CHECK || a->kind == CVY_I_FINITE)
         return false; /* the host has waited for it */
     if (clash(row_access(a, has_rows), row_access(b, has_rows)))
         return true;
@@ -169,12 +171,13 @@ static int check_case(struct schedule_case c) {
 static void check_shards(struct schedule_case c) {
     static const int32_t some[] = {1, 2, 3, 4, 5, 8, 16};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
-        for (int variant = 0; variant < 4; variant++) {
+        for (int variant = 0; variant < 8; variant++) {
             c.n_shards = some[k] * (c.mesh ? 4 : 1);
             c.n_shards = c.n_shards < c.n_devices && !c.mesh ? c.n_devices : c.n_shards;
             c.has_skips = variant & 1;
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
-            c.is_accumulating = variant == 2;
+            c.is_accumulating = (variant & 3) == 2;
+            c.is_scaled = variant & 4;
             check_case(c);
         }
     }

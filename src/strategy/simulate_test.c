@@ -91,12 +91,13 @@ static void check_many(struct schedule_case of, int32_t n_replicas,
                        struct limits (*limits)(const struct cvy_program *)) {
     static const int32_t some[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 31, 64};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
-        for (int variant = 0; variant < 4 && some[k] >= n_replicas; variant++) {
+        for (int variant = 0; variant < 8 && some[k] >= n_replicas; variant++) {
             struct schedule_case c = of;
             c.n_shards = some[k];
             c.has_skips = variant & 1;
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
-            c.is_accumulating = variant == 2;
+            c.is_accumulating = (variant & 3) == 2;
+            c.is_scaled = variant & 4;
             check_evaluation(&c);
             check_training(&c, limits);
         }

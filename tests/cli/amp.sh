@@ -13,9 +13,13 @@ for amp in bf16 fp16; do
     cmp -s $amp-first/last/model.safetensors plain/last/model.safetensors && die "--amp $amp does nothing"
     ok train --resume $amp-first --epochs 2
     same "$(hash_of_out)" "$want" "the weights of a resumed run with --amp $amp"
+    ! grep -q warning err || { cat err; die "a warning, though nothing changed"; }
     has $amp/run.json "\"amp\": \"$amp\""
     ok eval --data digits --model lenet5 --weights $amp --backend reference --amp $amp
 done
+
+ok train --resume bf16 --epochs 3 --amp none
+has err "this run goes on otherwise than it began: --amp none (was bf16)"
 
 # float32 in the file: it has the size of the run without
 same "$(wc -c <bf16/last/optimizer.safetensors)" "$(wc -c <plain/last/optimizer.safetensors)" "bytes of the optimiser"
