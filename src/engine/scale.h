@@ -1,7 +1,8 @@
-/* The scale of the loss with --amp fp16: gradients of activations are float16 and would vanish below 6e-8, so the loss is
-   multiplied by it before the backward pass and the gradients of parameters divided by it after. As PyTorch's GradScaler
-   does it: an update whose gradients are not all finite is skipped and the scale halved; after GROWTH_INTERVAL good
-   updates in a row it is doubled. Every device looks at the same reduced gradients and comes to the same decision. */
+/* The scale of the loss with --amp fp16: gradients of activations are float16 and would vanish below 6e-8, so the
+   loss is multiplied by it before the backward pass and the gradients of parameters divided by it after. As PyTorch's
+   GradScaler does it: an update whose gradients are not all finite is skipped and the scale halved; after
+   GROWTH_INTERVAL good updates in a row it is doubled. Every device looks at the same reduced gradients and comes to
+   the same decision. */
 #ifndef CVY_ENGINE_SCALE_H
 #define CVY_ENGINE_SCALE_H
 

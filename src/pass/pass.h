@@ -41,8 +41,8 @@ void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like);
    stage, before autodiff. */
 cvy_status cvy_pass_cast(const struct cvy_graph *g, cvy_dtype low, struct cvy_graph **out);
 
-/* autodiff: appends BACKWARD nodes for the gradient of output "loss", scaled by the input "loss_scale" on the way if the
-   graph has it, and fills g->reducibles: loss, hits,
+/* autodiff: appends BACKWARD nodes for the gradient of output "loss", scaled by the input "loss_scale" on the way if
+   the graph has it, and fills g->reducibles: loss, hits,
    statistics, and the gradient of each parameter that the loss depends on, in the order they are made. */
 cvy_status cvy_pass_autodiff(struct cvy_graph *g);
 

@@ -26,7 +26,7 @@ static cvy_status grow(struct CUstream_st *q) {
     size_t cap = q->cap ? 2 * q->cap : FIRST_CAP;
     struct fake_item **ring;
     CVY_TRY(CVY_ALLOC(ring, cap));
-    for (uint64_t k = q->n_done; k < q->n_in; k++)
+    for (uint64_t k = q->n_done; q->cap > 0 && k < q->n_in; k++)
         ring[k % cap] = q->ring[k % q->cap];
     free(q->ring);
     q->ring = ring;
@@ -132,11 +132,11 @@ static cudaError_t enter_to_launch(cudaStream_t stream, const char *name) {
 
 cudaError_t fake_enqueue(cudaStream_t stream, const char *name, const struct cuda_range *ranges, int n_ranges,
                          void (*run)(void *payload), const void *payload, size_t payload_bytes) {
-    void *copy;
+    void *copy = NULL;
     cudaError_t code = enter_to_launch(stream, name);
     if (code == cudaSuccess)
         code = fake_push(stream, name, ranges, n_ranges, run, payload_bytes, &copy);
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && copy)
         memcpy(copy, payload, payload_bytes);
     return fake_leave(code);
 }
@@ -147,11 +147,11 @@ static void run_nothing(void *payload) { (void)payload; }
 
 cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *ranges, int n_ranges,
                                  const struct fake_meeting *what) {
-    void *copy;
+    void *copy = NULL;
     cudaError_t code = enter_to_launch(stream, what->name);
     if (code == cudaSuccess)
         code = fake_push(stream, what->name, ranges, n_ranges, run_nothing, what->payload_bytes, &copy);
-    if (code != cudaSuccess)
+    if (code != cudaSuccess || !copy)
         return fake_leave(code);
     memcpy(copy, what->payload, what->payload_bytes);
     struct fake_item *item = stream->ring[(stream->n_in - 1) % stream->cap];

@@ -1,4 +1,5 @@
-/* relu, its gradient, add, casts and unscale: element by element, in whatever layout the first operand has, in place too. */
+/* relu, its gradient, add, casts and unscale: element by element, in whatever layout the first operand has, in place
+   too. */
 #include "operator.h"
 
 #define ELTWISE_KERNEL(NAME)                                                                    \
