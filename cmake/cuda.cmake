@@ -80,6 +80,9 @@ function(cvy_cuda_plugin)
     target_link_libraries(convoy_fakesimt PRIVATE cvy_fakecuda stdc++)
   endif()
 
+  if(CVY_SANITIZE) # of no use on the device, and nvcc takes its time
+    return()
+  endif()
   find_program(CVY_NVCC nvcc HINTS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
   if(NOT CVY_NVCC)
     message(STATUS "Convoy without cuda: there is no nvcc")

@@ -54,8 +54,7 @@ static bool is_narrow(const struct caster *c, const struct cvy_node *node, int k
     return (node->op->narrow_in >> k & 1) && is_castable(c, node->in[k]);
 }
 
-/* Does the operator compute in the low precision here? One that follows does when all that it reads is there already.
-   */
+/* Does the operator compute in the low precision here? One that follows does when all that it reads is there. */
 static bool is_low(const struct caster *c, const struct cvy_node *node) {
     bool follows = (node->op->flags & CVY_OP_FOLLOWS) != 0;
     for (int k = 0; k < node->n_in && follows; k++)

@@ -141,12 +141,13 @@ static void mark_sent(struct planner *p) {
     for (size_t i = 0; i < p->g->nodes.n; i++) {
         const struct cvy_node *node = &p->g->nodes.data[i];
         for (int k = 0; node->stage != p->stage && k < node->n_in; k++) {
-            if (node->in[k] == CVY_NONE || !p->in_slot[node->in[k]] || foreign_maker(p, node->in[k]))
+            cvy_value v = node->in[k];
+            int32_t maker = v == CVY_NONE ? -1 : p->g->values.data[v].node; /* what is put in is not sent */
+            if (maker < 0 || !p->in_slot[v] || foreign_maker(p, v))
                 continue;
-            bool is_forward =
-                p->g->nodes.data[p->g->values.data[node->in[k]].node].phase == CVY_PHASE_FORWARD;
+            bool is_forward = p->g->nodes.data[maker].phase == CVY_PHASE_FORWARD;
             int64_t until = is_forward ? p->n_forward : p->n;
-            cvy_value root = root_of(p, node->in[k]);
+            cvy_value root = root_of(p, v);
             p->last_use[root] = p->last_use[root] > until ? p->last_use[root] : until;
         }
     }
