@@ -37,16 +37,23 @@ launcher() { # LIBRARY N: half of them on each node
 
 run="train --data digits --model resnet20 --epochs 1 --shards 4 --threads-per-device 1 --workers 1 --devices cpu:0"
 
+# train LIBRARY N: the bits of one process. MPICH over UCX's TCP does not always end: then Convoy leaves without it, and
+# the launcher may return anything.
+train() {
+    # shellcheck disable=SC2046,SC2086  # words
+    timeout 120 $(launcher $1 $2) "$CONVOY" $run >out 2>err </dev/null
+    rc=$?
+    [ $rc -eq 0 ] || { [ $1 = mpich ] && grep -q "all is done, but MPICH does not end" err; } ||
+        { cat out err; die "exit code $rc of $1, $2 processes"; }
+    same "$(hash_of_out)" "$want" "$1, $2 processes on two nodes"
+}
+
 # shellcheck disable=SC2086  # words
 ok $run
 want=$(hash_of_out)
 for library in $libraries; do
-    # shellcheck disable=SC2086
-    together $library 2 $run
-    same "$(hash_of_out)" "$want" "$library, two nodes"
-    # shellcheck disable=SC2086
-    together $library 4 $run
-    same "$(hash_of_out)" "$want" "$library, two nodes with two processes each"
+    train $library 2
+    train $library 4 # two on each node
     echo "$library: two nodes"
 done
 

@@ -1,8 +1,7 @@
 # Sums from device to device by NCCL, for GPUs that do not reach each other's memory: the same bits as one device, in any
 # order, and who fails or hangs leaves nobody waiting. Messages between stages pass through the host then.
-. "$SOURCE/tests/cli/harness"
+. "$SOURCE/tests/cuda/harness"
 
-[ -e "$CONVOY_PLUGINS/libconvoy_cuda.so" ] || skip "the CUDA plugin was not built"
 export FAKECUDA_PEERS=0
 train="train --data digits --model resnet20 --epochs 1 --batch-size 96 --shards 8"
 
@@ -31,5 +30,6 @@ fails 1 "NCCL (stream" $train --devices cuda:0-1
 export FAKECUDA_FAIL="device=1,op=ncclCommInitRankConfig"
 fails 4 "ncclCommInitRankConfig" $train --devices cuda:0-1 --timeout 3
 unset FAKECUDA_FAIL
+leave_what_hangs
 export FAKECUDA_STALL="device=1,op=NCCL,n=3"
 fails 4 "waited 3." $train --devices cuda:0-1 --timeout 3
