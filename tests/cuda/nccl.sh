@@ -3,13 +3,14 @@
 . "$SOURCE/tests/cuda/harness"
 
 export FAKECUDA_PEERS=0
-train="train --data digits --model resnet20 --epochs 1 --batch-size 96 --shards 8"
+train="train --data digits --model resnet20 --epochs 1 --batch-size 250 --shards 8"
 
 ok $train --devices cuda:0
 want=$(hash_of_out)
 ok $train --devices cuda:0 --sync-bn
 want_sync=$(hash_of_out)
-for seed in 0 1 2; do
+for seed in 0 1; do
+    [ -z "$SANITIZE" ] || [ $seed -eq 0 ] || continue # slow
     export FAKECUDA_SEED=$seed
     ok $train --devices cuda:0-1
     same "$(hash_of_out)" "$want" "2 GPUs, seed $seed"

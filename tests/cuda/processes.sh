@@ -4,7 +4,7 @@
 
 [ -f "$BUILD/fakecuda/libconvoy_cuda.so" ] || skip "the CUDA plugin was not built: there are no headers of CUDA and cuDNN"
 export CONVOY_PLUGINS="$BUILD/fakecuda:$BUILD"
-run="train --data digits --model resnet20 --epochs 1 --batch-size 96 --shards 8 --workers 1"
+run="train --data digits --model lenet5 --epochs 1 --batch-size 250 --shards 8 --workers 1"
 
 # shellcheck disable=SC2086  # words
 ok $run --devices cuda:0
