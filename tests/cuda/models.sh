@@ -1,5 +1,6 @@
 # Whole models on pretend GPUs, from the command line: the weights of one GPU, whatever the strategy and the order.
 . "$SOURCE/tests/cuda/harness"
+[ "$SANITIZE" != thread ] || skip "many minutes with ThreadSanitizer, which sees the same code in cuda.strategies"
 
 lenet="--data digits --model lenet5 --batch-size 250"
 resnet="--data synthetic:3x12x12,classes=10,images=64 --model resnet20 --batch-size 32"

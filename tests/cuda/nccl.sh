@@ -1,6 +1,7 @@
 # Sums from device to device by NCCL, for GPUs that do not reach each other's memory: the same bits as one device, in any
 # order, and who fails or hangs leaves nobody waiting. Messages between stages pass through the host then.
 . "$SOURCE/tests/cuda/harness"
+[ "$SANITIZE" != thread ] || skip "many minutes with ThreadSanitizer, which sees the same code in cuda.strategies"
 
 export FAKECUDA_PEERS=0
 train="train --data digits --model resnet20 --epochs 1 --batch-size 250 --shards 8"
