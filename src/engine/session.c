@@ -121,7 +121,10 @@ static cvy_status release_task(struct cvy_worker *worker, void *argument) {
 void cvy_session_free(cvy_session *session) {
     if (!session)
         return;
+    struct cvy_error error; /* a device that failed fails here too: the reason stays the first */
+    cvy_error_save(&error, CVY_OK);
     (void)cvy_team_run(&session->plan->team, release_task, NULL);
+    (void)cvy_error_restore(&error);
     session->plan->is_used = false;
     cvy_vec_free(&session->stored);
     free(session);
