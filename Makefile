@@ -47,9 +47,9 @@ lint:
 format:
 	@tools/lint --fix
 
-# the whole suite under AddressSanitizer + UndefinedBehaviorSanitizer, then under ThreadSanitizer
+# the whole suite under AddressSanitizer + UndefinedBehaviorSanitizer (gcc), then under ThreadSanitizer (clang)
 sanitize:
-	@tools/install-deps build
+	@tools/install-deps ci
 	@$(call build_preset,asan,build-asan)
 	@$(call test_preset,build-asan)
 	@$(call build_preset,tsan,build-tsan)

@@ -35,6 +35,7 @@ struct cuda_device {
     size_t image_bytes;
     cudnnHandle_t cudnn;
     cublasLtHandle_t cublas;
+    bool has_own_products; /* some of its products are sums of our own (operators/own_products.c) */
 };
 
 static inline struct cuda_device *cuda_device(struct cvy_device *device) {

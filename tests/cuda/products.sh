@@ -12,8 +12,11 @@ ok $train --devices cpu:0
 cpu=$(loss)
 ok $train --devices cuda:0
 cudnn=$(loss)
+! grep -q "slow function" err || die "said without a reason: $(cat err)"
 FAKECUDA_PRODUCTS=0 ok $train --devices cuda:0
 own=$(loss)
+[ "$(grep -c "cuda:0: cuDNN has no deterministic algorithm for a call of conv2d.*slow" err)" -eq 1 ] ||
+    { cat err; die "not said once"; }
 near "$cpu" "$cudnn" || die "losses: cpu $cpu, cuda $cudnn"
 near "$cpu" "$own" || die "losses: cpu $cpu, cuda by own functions $own"
 
