@@ -32,6 +32,10 @@ endif()
 if(CVY_SANITIZE)
   add_compile_options(-fsanitize=${CVY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${CVY_SANITIZE})
+  add_compile_definitions(CVY_SANITIZED) # gcc and clang tell the code in different ways
+  if(CVY_SANITIZE STREQUAL thread)
+    add_compile_definitions(CVY_TSAN)
+  endif()
 endif()
 
 # What tests run with: suppressions for libraries that the sanitizers cannot see into.

@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SANITIZED)
+#ifdef CVY_SANITIZED
 enum { COUNTS_FAULTS = 0 }; /* a sanitizer's shadow memory and quarantine fault on their own account */
 #else
 enum { COUNTS_FAULTS = 1 };

@@ -5,15 +5,9 @@
 /* Functions marked so are compiled for several instruction sets, and the best one is taken at run time. Sanitizers
    cannot run the resolvers, so with them there is one version. Names must be unique in the library: clang 14 gives the
    resolvers of static functions external linkage. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#ifdef CVY_SANITIZED
 #define CVY_CLONES
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CVY_CLONES
-#endif
-#ifndef CVY_CLONES
+#else
 #define CVY_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 

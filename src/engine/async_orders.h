@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Orders tried for each setup. Sanitizers make one as slow as ten, and look at memory and threads, not at orders. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CVY_SANITIZED
 enum { N_ORDERS = 2 };
 #else
 enum { N_ORDERS = 20 };

@@ -95,7 +95,7 @@ static void same_bits_on_cpu(void **state) {
 }
 
 /* On devices whose streams go on in any order. Sanitizers make one as slow as ten. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CVY_SANITIZED
 enum { N_ORDERS = 1 };
 #else
 enum { N_ORDERS = 3 };

@@ -12,14 +12,9 @@
 #include <cmocka.h>
 
 /* ThreadSanitizer does not see the synchronisation inside libgomp: with it, teams of one. */
-#if defined(__SANITIZE_THREAD__)
+#ifdef CVY_TSAN
 #define MAX_THREADS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MAX_THREADS 1
-#endif
-#endif
-#ifndef MAX_THREADS
+#else
 #define MAX_THREADS 16
 #endif
 

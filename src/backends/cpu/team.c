@@ -8,17 +8,9 @@ int omp_get_num_threads(void);
 void omp_set_num_threads(int n);
 void omp_set_dynamic(int is_dynamic);
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1 /* gcc */
-#elif defined(__has_feature)
-#define HAS_TSAN __has_feature(thread_sanitizer) /* clang */
-#else
-#define HAS_TSAN 0
-#endif
-
 /* libgomp orders what happens before, in and after a region by bare futexes, which ThreadSanitizer cannot see:
    it is told at the same four places. */
-#if HAS_TSAN
+#ifdef CVY_TSAN
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 #else
