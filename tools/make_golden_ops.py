@@ -339,6 +339,14 @@ def casts():
     case("unscale", "", [normal(3, 4), torch.tensor([1024.0])], lambda x, scale: {0: x / scale})
 
 
+def activations():
+    """PyTorch's own gradients of the hard ones have the sixth of float32 in float64 too; so these are written out."""
+    functions = {"relu6": F.relu6, "sigmoid": F.sigmoid, "hardsigmoid": lambda x: F.relu6(x + 3) / 6,
+                 "hardswish": lambda x: x * F.relu6(x + 3) / 6, "silu": F.silu, "gelu": F.gelu}
+    for op, function in functions.items():
+        case(op, "", [torch.linspace(-8, 8, 25).round(decimals=3)], lambda x: {0: function(x)}, (0,))
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -350,3 +358,4 @@ dropouts()
 optimizers()
 norms_over_shards()
 casts()
+activations()

@@ -14,7 +14,7 @@ struct golden { /* one case, as it is read */
     struct op_subject s;
     bool is_open, is_differentiated;
     size_t n_cases, n_compared, n_gradients;
-    bool seen[64]; /* operators by their place in the table */
+    bool seen[128]; /* operators by their place in the table */
 };
 
 /* "NUMBER NUMBER …", exactly n of them. */

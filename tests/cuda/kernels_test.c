@@ -164,6 +164,10 @@ static void of_16_bits(void **state) {
     run_half("relu", "", "h[3,17,5,7]");
     run_half("relu_backward", "", "h[3,17,5,7] h[3,17,5,7]");
     run_half("add", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("hardswish", "", "h[3,17,5,7]");
+    run_half("hardswish_backward", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("gelu", "", "h[3,17,5,7]");
+    run_half("gelu_backward", "", "h[3,17,5,7] h[3,17,5,7]");
     run_half("reorder", "", "h[3,17,5,7]");
     run_half("batch_norm", "", "h[7,70,9,11]" FOUR(70) " h[7,70,9,11]");
     run_half("batch_norm", "relu=true", "h[3,17,5,7]" FOUR(17) " -");

@@ -1,5 +1,5 @@
-/* relu, its gradient, add, casts and unscale: element by element, in whatever layout the first operand has, in place
-   too. */
+/* Activations and their gradients, add, casts and unscale: element by element, in whatever layout the first operand has,
+   in place too. */
 #include "operator.h"
 
 #define ELTWISE_KERNEL(NAME)                                                                    \
@@ -12,6 +12,18 @@
     CUDA_PLAN_KERNEL(NAME, .supports = cuda_supports_half, .choose = cuda_choose_first)
 ELTWISE_KERNEL(relu)
 ELTWISE_KERNEL(relu_backward)
+ELTWISE_KERNEL(relu6)
+ELTWISE_KERNEL(relu6_backward)
+ELTWISE_KERNEL(sigmoid)
+ELTWISE_KERNEL(sigmoid_backward)
+ELTWISE_KERNEL(hardsigmoid)
+ELTWISE_KERNEL(hardsigmoid_backward)
+ELTWISE_KERNEL(hardswish)
+ELTWISE_KERNEL(hardswish_backward)
+ELTWISE_KERNEL(silu)
+ELTWISE_KERNEL(silu_backward)
+ELTWISE_KERNEL(gelu)
+ELTWISE_KERNEL(gelu_backward)
 ELTWISE_KERNEL(add)
 ELTWISE_KERNEL(cast)
 ELTWISE_KERNEL(unscale)

@@ -1,16 +1,12 @@
-/* relu, its gradient, and add: one pass over memory, in whatever layout the first operand has, in place too. The
-   padding of blocked layouts is computed along with the rest: zeros give zeros. */
-#include "backends/cpu/kernels.h"
-#include "backends/cpu/vector.h"
+/* relu, its gradient, and add; what kernels of one pass over memory share. */
+#include "backends/cpu/eltwise.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-typedef void span_function(float *y, const float *a, const float *b, int64_t n);
-
 struct eltwise {
     struct cvy_kernel base;
-    span_function *span;
+    cpu_span *span;
     int64_t n; /* floats in memory */
     int n_in, n_parts;
     /* of the present run */
@@ -32,31 +28,25 @@ CPU_INLINE void relu_backward_vector(cpu_v16 *dx, const cpu_v16 *dy, const cpu_v
 
 CPU_INLINE void add_vector(cpu_v16 *y, const cpu_v16 *a, const cpu_v16 *b) { *y = *a + *b; }
 
-#define SPAN(name)                                                                            \
-    CPU_INLINE void name##_part(float *y, const float *a, const float *b, int width) {        \
-        cpu_v16 v, w, result;                                                                 \
-        cpu_load(&v, a, width);                                                               \
-        cpu_load(&w, b, width);                                                               \
-        name##_vector(&result, &v, &w);                                                       \
-        cpu_store(y, &result, width);                                                         \
-    }                                                                                         \
-    CPU_VECTOR static void name##_span(float *y, const float *a, const float *b, int64_t n) { \
-        int64_t i = 0;                                                                        \
-        for (; i + CPU_LANES <= n; i += CPU_LANES)                                            \
-            name##_part(y + i, a + i, b + i, CPU_LANES);                                      \
-        name##_part(y + i, a + i, b + i, (int)(n - i));                                       \
-    }
-SPAN(relu)
-SPAN(relu_backward)
-SPAN(add)
+CPU_ELTWISE_KERNEL(relu, cpu_eltwise_choose)
+CPU_ELTWISE_KERNEL(relu_backward, cpu_eltwise_choose)
+CPU_ELTWISE_KERNEL(add, cpu_eltwise_choose)
 
-static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
+cvy_status cpu_eltwise_choose(struct cvy_device *device, struct cvy_call *call) {
     (void)device;
     cpu_choose_like(call, 0);
     return CVY_OK;
 }
 
-static cvy_status prepare_span(struct cvy_device *device, const struct cvy_call *call, span_function *span,
+cvy_status cpu_eltwise_choose_unpadded(struct cvy_device *device, struct cvy_call *call) {
+    struct cpu_view view;
+    const struct cvy_operand_spec *x = &call->in[0];
+    bool is_whole =
+        !x->layout || (cpu_layout_view(x->layout, &x->desc, &view) && view.padded_channels == view.channels);
+    return is_whole ? cpu_eltwise_choose(device, call) : cpu_choose_plain(device, call);
+}
+
+cvy_status cpu_eltwise_prepare(const struct cvy_device *device, const struct cvy_call *call, cpu_span *span,
                                const struct cvy_kernel_impl *impl, struct cvy_kernel **out,
                                size_t *scratch_bytes) {
     struct eltwise *me;
@@ -78,7 +68,7 @@ static void run_part(void *context, int part, int n_parts) {
     me->span(me->y + first, me->a + first, me->b + first, end - first);
 }
 
-static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
+cvy_status cpu_eltwise_run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
     struct eltwise *me = (struct eltwise *)kernel;
     (void)scratch;
     me->a = in[0];
@@ -88,21 +78,4 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     return CVY_OK;
 }
 
-static void release(struct cvy_kernel *kernel) { free(kernel); }
-
-#define ELTWISE_KERNEL(name)                                                                    \
-    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,    \
-                                     struct cvy_kernel **out, size_t *scratch_bytes) {          \
-        return prepare_span(device, call, name##_span, &cpu_kernel_##name, out, scratch_bytes); \
-    }                                                                                           \
-    const struct cvy_kernel_impl cpu_kernel_##name = {                                          \
-        .op = #name,                                                                            \
-        .supports = cpu_supports_f32,                                                           \
-        .choose = choose,                                                                       \
-        .prepare = prepare_##name,                                                              \
-        .run = run,                                                                             \
-        .release = release,                                                                     \
-    };
-ELTWISE_KERNEL(relu)
-ELTWISE_KERNEL(relu_backward)
-ELTWISE_KERNEL(add)
+void cpu_eltwise_release(struct cvy_kernel *kernel) { free(kernel); }
