@@ -347,6 +347,20 @@ def activations():
         case(op, "", [torch.linspace(-8, 8, 25).round(decimals=3)], lambda x: {0: function(x)}, (0,))
 
 
+def channels():
+    def split(op, attrs, x, function):
+        case(op, attrs, [normal(*x)], lambda x: {0: function(x)}, (0,))
+
+    for a, b in ((2, 3, 2, 4), (2, 3, 2, 4)), ((2, 3, 2, 4), (2, 3, 1, 1)), ((2, 3, 2, 4), (3, 1, 1)):
+        case("mul", "", [normal(*a), normal(*b)], lambda a, b: {0: a * b}, (0, 1))
+    case("concat", "", [normal(2, 3, 2, 2), normal(2, 1, 2, 2), None, None],
+         lambda a, b, c, d: {0: torch.cat([a, b], 1)}, (0, 1))
+    case("concat", "", [normal(2, k, 2, 1) for k in (2, 1, 3, 4)], lambda *x: {0: torch.cat(x, 1)}, (0, 1, 2, 3))
+    split("channel_slice", "first=2 count=3", (2, 6, 2, 2), lambda x: x[:, 2:5])
+    split("channel_shuffle", "groups=2", (2, 6, 1, 2), torch.nn.ChannelShuffle(2))
+    split("channel_shuffle", "groups=3", (1, 12, 2, 1), torch.nn.ChannelShuffle(3))
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -359,3 +373,4 @@ optimizers()
 norms_over_shards()
 casts()
 activations()
+channels()

@@ -111,6 +111,8 @@ static void rows_of_many_chunks(void **state) {
     run_like_own("batch_norm_backward_sums", "", "f32[5,33,57,61] f32[5,33,57,61] f32[33] f32[33] -");
     run_like_own("channel_sum", "axis=1", "f32[5,33,57,61]");
     run_like_own("mean", "", "f32[3,17,57,61]");
+    run_like_own("mul_backward", "", "f32[3,17,97,61] f32[3,17,97,61]");
+    run_like_own("mul_backward", "per_image=false", "f32[5,33,57,61] f32[5,33,57,61]");
     run_like_own("batch_mean", "", "f32[9001] f32[1]");
     run_like_own("cross_entropy", "label_smoothing=0.1", "f32[4100,11] i64[4100] f32[1]");
     run_like_own("accuracy", "", "f32[4100,11] i64[4100]");
@@ -164,6 +166,14 @@ static void of_16_bits(void **state) {
     run_half("relu", "", "h[3,17,5,7]");
     run_half("relu_backward", "", "h[3,17,5,7] h[3,17,5,7]");
     run_half("add", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("mul", "", "h[3,17,5,7] h[3,17,1,1]");
+    run_half("mul", "", "h[3,17,5,7] f32[17,1,1]");
+    run_half("mul_backward", "", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("mul_backward", "per_image=false", "h[3,17,5,7] h[3,17,5,7]");
+    run_half("concat", "", "h[3,17,5,7] h[3,2,5,7] h[3,4,5,7]");
+    run_half("channel_slice", "first=3 count=9", "h[3,17,5,7]");
+    run_half("channel_slice_backward", "first=3 count=9 channels=17", "h[3,9,5,7]");
+    run_half("channel_shuffle", "groups=3", "h[3,18,5,7]");
     run_half("hardswish", "", "h[3,17,5,7]");
     run_half("hardswish_backward", "", "h[3,17,5,7] h[3,17,5,7]");
     run_half("gelu", "", "h[3,17,5,7]");

@@ -1,5 +1,5 @@
-/* Activations and their gradients, add, casts and unscale: element by element, in whatever layout the first operand has,
-   in place too. */
+/* Activations and their gradients, add, casts and unscale: element by element, in whatever layout the first operand
+   has, in place too. */
 #include "operator.h"
 
 #define ELTWISE_KERNEL(NAME)                                                                    \
