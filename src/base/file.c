@@ -69,6 +69,17 @@ out:
     return status;
 }
 
+cvy_status cvy_append_whole(int fd, const char *path, const void *bytes, size_t n_bytes) {
+    off_t before = lseek(fd, 0, SEEK_END);
+    ssize_t written = write(fd, bytes, n_bytes);
+    int reason = written < 0 ? errno : ENOSPC;
+    if (written == (ssize_t)n_bytes)
+        return CVY_OK;
+    if (before >= 0 && ftruncate(fd, before) != 0)
+        reason = errno;
+    return CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", path, strerror(reason));
+}
+
 void cvy_writer_abandon(struct cvy_writer *writer) {
     if (writer->fd_plus_1) {
         close(writer->fd_plus_1 - 1);

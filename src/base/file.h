@@ -14,7 +14,11 @@ cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t 
    What is there already and is not a regular file (a folder, /dev/null) is never replaced: CVY_ERR_IO. */
 cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
 
-/* The same in pieces: begin, append as often as needed, then commit. Append and commit that fail remove
+/* One write at the end of an open file: all of it is there, or, when that fails (the disk is full), nothing of it.
+   `path` is for the error. */
+cvy_status cvy_append_whole(int fd, const char *path, const void *bytes, size_t n_bytes);
+
+/* The same as cvy_write_file in pieces: begin, append as often as needed, then commit. Append and commit that fail remove
    "path.tmp" and release everything; cvy_writer_abandon does so without an error, and accepts a writer
    that is zero-initialised, committed, failed or abandoned already. */
 struct cvy_writer {

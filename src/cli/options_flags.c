@@ -222,7 +222,8 @@ static const struct flag run_flags[] = {
     FLAG("shuffle", SWITCH, shuffle, "a new order each epoch; --no-shuffle: as the images lie",
          .initial = "true"),
     FLAG("output-dir", TEXT, output_dir,
-         "run.json, metrics.jsonl and the checkpoints last/ and best/ go here; default: nothing is written",
+         "run.json, metrics.jsonl, the same for TensorBoard and the checkpoints last/ and best/ go here; "
+         "default: nothing is written",
          .value_name = "DIR", .is_not_kept = true, .is_place = true),
     FLAG("overwrite", SWITCH, overwrite, "start anew in a folder that holds a run already",
          .initial = "false", .is_not_kept = true, .is_own = true),

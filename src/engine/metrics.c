@@ -2,6 +2,7 @@
    write can be taken back. */
 #include "engine/metrics.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -55,15 +56,9 @@ static cvy_status append(struct cvy_metrics_file *file, json_t *object) {
         return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory for a line", file->path);
     size_t n = strlen(line);
     line[n] = '\n'; /* in place of the terminating zero: one write, one line */
-    off_t before = lseek(file->fd, 0, SEEK_END);
-    ssize_t written = write(file->fd, line, n + 1);
-    int reason = written < 0 ? errno : ENOSPC;
+    cvy_status status = cvy_append_whole(file->fd, file->path, line, n + 1);
     free(line);
-    if (written == (ssize_t)n + 1)
-        return CVY_OK;
-    if (before >= 0 && ftruncate(file->fd, before) != 0)
-        reason = errno;
-    return CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", file->path, strerror(reason));
+    return status;
 }
 
 /* JSON has no NaN and no infinity: null stands for them. */

@@ -49,14 +49,20 @@ static cvy_status open_folder(struct cvy_trainer *t) {
 
 /* After everything that can still refuse the run: a run that is overwritten loses its metrics here. */
 static cvy_status open_metrics(struct cvy_trainer *t) {
-    if (!t->options.output_dir || !is_writer(t))
+    const char *dir = t->options.output_dir;
+    bool is_new = t->folder.has_old_run;
+    struct cvy_text lines = {0}, events = {0};
+    if (!dir || !is_writer(t))
         return CVY_OK;
-    struct cvy_text path = {0};
-    cvy_text_printf(&path, "%s/metrics.jsonl", t->options.output_dir);
-    char *text;
-    CVY_TRY(cvy_text_take(&path, &text));
-    cvy_status status = cvy_metrics_open(text, t->folder.has_old_run, &t->metrics);
-    free(text);
+    cvy_text_printf(&lines, "%s/metrics.jsonl", dir);
+    cvy_text_printf(&events, "%s/events.out.tfevents.convoy", dir);
+    cvy_status status = lines.status != CVY_OK ? lines.status : events.status;
+    if (status == CVY_OK)
+        status = cvy_metrics_open(lines.data, is_new, &t->metrics);
+    if (status == CVY_OK)
+        status = cvy_event_file_open(events.data, is_new, t->state.n_updates, &t->event_file);
+    cvy_text_free(&lines);
+    cvy_text_free(&events);
     return status;
 }
 
@@ -109,6 +115,7 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
 
 void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_metrics_close(t->metrics);
+    cvy_event_file_close(t->event_file);
     cvy_card_free(&t->card);
     cvy_task_free(&t->task);
     cvy_resume_free(&t->resume);
@@ -140,7 +147,10 @@ static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metric
     if (t->events.on_step)
         t->events.on_step(t->events.context, &report, &t->progress);
     bool is_due = s->step % t->options.log_every == 0 || s->step == t->n_steps - 1;
-    return t->metrics && is_due ? cvy_metrics_step(t->metrics, &report) : CVY_OK;
+    if (!t->metrics || !is_due)
+        return CVY_OK;
+    CVY_TRY(cvy_metrics_step(t->metrics, &report));
+    return cvy_event_file_step(t->event_file, &report);
 }
 
 /* As a shell reads it: 'it'\''s here'. */
@@ -260,8 +270,10 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     CVY_TRY(checkpoint(t, "last"));
     if (report.is_best)
         CVY_TRY(checkpoint(t, "best"));
-    if (t->metrics)
+    if (t->metrics) {
         CVY_TRY(cvy_metrics_epoch(t->metrics, &report));
+        CVY_TRY(cvy_event_file_epoch(t->event_file, &report, t->n_steps));
+    }
     if (t->events.on_epoch)
         t->events.on_epoch(t->events.context, &report, &t->progress);
     return CVY_OK;

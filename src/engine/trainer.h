@@ -1,4 +1,5 @@
-/* The training loop: epochs of steps, an evaluation after each, checkpoints last/ and best/, metrics.jsonl.
+/* The training loop: epochs of steps, an evaluation after each, checkpoints last/ and best/, metrics.jsonl and the
+   same numbers for TensorBoard.
    The trainer prints nothing: it calls back.
 
    With an output folder there is a whole checkpoint last/ after every epoch, and after an interruption also one
@@ -7,7 +8,7 @@
 #ifndef CVY_ENGINE_TRAINER_H
 #define CVY_ENGINE_TRAINER_H
 
-#include "engine/metrics.h"
+#include "engine/event_file.h"
 #include "engine/progress.h"
 #include "engine/resume.h"
 #include "engine/run_folder.h"
@@ -20,7 +21,7 @@ struct cvy_trainer_options {
     const char *resume;                     /* a checkpoint to go on from; NULL: none */
     const char *output_dir;                 /* NULL: nothing is written */
     bool overwrite;                         /* a run that lies in output_dir may be replaced */
-    int64_t log_every;                      /* steps between two step lines of metrics.jsonl, at least 1 */
+    int64_t log_every;                      /* steps between two that are written down, at least 1 */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
 
@@ -44,6 +45,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_train_state state;
     struct cvy_progress progress;
     struct cvy_metrics_file *metrics;
+    struct cvy_event_file *event_file; /* there when `metrics` is */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
     int64_t n_steps;      /* of an epoch: updates */

@@ -15,6 +15,9 @@ ok train --config first/run.json --seed 4 # the command line wins
 
 grep -q '"event":"step"' first/metrics.jsonl || die "no step in metrics.jsonl"
 same "$(grep -c '"event":"epoch"' first/metrics.jsonl)" 2 "epochs in metrics.jsonl"
+same "$(grep -ao val/top1 first/events.out.tfevents.convoy | wc -l)" 2 "epochs in TensorBoard's file"
+same "$(grep -ao step/loss first/events.out.tfevents.convoy | wc -l)" "$(grep -c '"event":"step"' first/metrics.jsonl)" \
+    "steps in TensorBoard's file"
 for key in epoch lr train_loss train_top1 val_loss val_top1 val_top5 val_images images_per_s; do
     grep '"event":"epoch"' first/metrics.jsonl | grep -q "\"$key\":" || die "no $key in metrics.jsonl"
     has "$SOURCE/docs/metrics.md" "\`$key\`"
