@@ -32,11 +32,11 @@ install: build
 	cmake --install build --prefix "$(PREFIX)"
 
 check-gpu: build
-	@cmake --build build -j $(JOBS) --target convoy_cuda bench_step
+	@cmake --build build -j $(JOBS) --target convoy_cuda
 	@tools/check_gpu
 
 gpu-bundle: build
-	@cmake --build build -j $(JOBS) --target convoy_cuda bench_step
+	@cmake --build build -j $(JOBS) --target convoy_cuda
 	@tools/gpu_bundle
 
 lint:

@@ -295,7 +295,7 @@ typedef struct {
                        fixed S and T the result has the same bits on any number of devices */
     bool sync_bn; /* batch-norm over all shards: of single, dp and ddp, which keep all shards' activations */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
-    const char *conv_algo;  /* "auto", "direct", "winograd" where it can; NULL: auto */
+    const char *conv_algo;  /* "auto", "direct", "winograd" where it can; what `bench tune` found; NULL: auto */
     bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */
     const char *amp; /* mixed precision: "bf16", "fp16"; NULL: none. Parameters are float32 in any case */
     bool tf32;       /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */

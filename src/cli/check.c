@@ -2,6 +2,7 @@
    them? */
 #include "rt/check.h"
 #include "cli/command.h"
+#include "ops/conv_algo.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ static cvy_status check_device(struct cvy_device *device, const struct options *
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
+    CVY_TRY(cvy_conv_algo_check(o->conv_algo));
     const struct cvy_backend *backend;
     CVY_TRY(cvy_backend_load(o->backend ? o->backend : "cpu", &backend));
     const struct cvy_device_spec spec = {.n_threads = (int)o->threads,

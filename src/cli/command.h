@@ -5,7 +5,7 @@
 #include "cli/options.h"
 
 struct command {
-    const char *name;
+    const char *name;                        /* a word, or two */
     const char *usage;                       /* what stands behind "convoy NAME" */
     const char *help;                        /* one line */
     const struct flag_group *const *groups;  /* NULL-terminated */

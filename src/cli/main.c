@@ -58,7 +58,7 @@ static void print_usage(FILE *to) {
         "usage: convoy COMMAND [flags]     convoy COMMAND --help     convoy --version\n\n",
         cvy_version());
     for (size_t i = 0; i < n; i++)
-        fprintf(to, "  %-9s %s\n", table[i]->name, table[i]->help);
+        fprintf(to, "  %-13s %s\n", table[i]->name, table[i]->help);
 }
 
 static cvy_status print_help(const struct command *command) {
@@ -74,21 +74,49 @@ static cvy_status print_help(const struct command *command) {
     return CVY_OK;
 }
 
-static cvy_status find_command(const char *name, const struct command **out) {
+/* How many of the words that begin argv are the command's name: all of its own or none. */
+static int match(const char *name, int argc, char **argv) {
+    size_t n = strcspn(name, " ");
+    if (argc < 1 || strlen(argv[0]) != n || strncmp(argv[0], name, n) != 0)
+        return 0;
+    if (!name[n])
+        return 1;
+    return argc > 1 && !strcmp(argv[1], name + n + 1) ? 2 : 0;
+}
+
+/* "bench" alone, or with a second word that is none: says which there are. */
+static cvy_status find_second_word(int argc, char **argv) {
+    size_t n, length = strlen(argv[0]);
+    const struct command *const *table = command_table(&n);
+    struct cvy_text list = {0};
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(table[i]->name, argv[0], length) && table[i]->name[length] == ' ')
+            cvy_text_printf(&list, "%s%s", list.n ? ", " : "", table[i]->name + length + 1);
+    cvy_status status = CVY_OK;
+    if (list.n)
+        status = CVY_FAIL(CVY_ERR_USAGE, "'%s %s': the second word must be one of %s", argv[0],
+                          argc > 1 ? argv[1] : "", list.data);
+    cvy_text_free(&list);
+    return status;
+}
+
+static cvy_status find_command(int argc, char **argv, const struct command **out, int *n_words) {
     const char *names[32];
     size_t n;
     const struct command *const *table = command_table(&n);
     for (size_t i = 0; i < n && i < 32; i++) {
         names[i] = table[i]->name;
-        if (!strcmp(name, names[i])) {
+        *n_words = match(names[i], argc, argv);
+        if (*n_words) {
             *out = table[i];
             return CVY_OK;
         }
     }
-    const char *near = cvy_nearest(name, names, n);
+    CVY_TRY(find_second_word(argc, argv));
+    const char *near = cvy_nearest(argv[0], names, n);
     if (near)
-        return CVY_FAIL(CVY_ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
-    return CVY_FAIL(CVY_ERR_USAGE, "unknown command '%s'; `convoy --help` lists them", name);
+        return CVY_FAIL(CVY_ERR_USAGE, "unknown command '%s'; did you mean '%s'?", argv[0], near);
+    return CVY_FAIL(CVY_ERR_USAGE, "unknown command '%s'; `convoy --help` lists them", argv[0]);
 }
 
 /* A result that did not reach its file is a failure, like any other. */
@@ -193,6 +221,8 @@ int main(int argc, char **argv) {
         return 0;
     }
     const struct command *command;
-    cvy_status status = find_command(argv[1], &command);
-    return status == CVY_OK ? run_command(command, argc - 2, argv + 2) : fail(NULL, NULL, status);
+    int n_words;
+    cvy_status status = find_command(argc - 1, argv + 1, &command, &n_words);
+    return status == CVY_OK ? run_command(command, argc - 1 - n_words, argv + 1 + n_words)
+                            : fail(NULL, NULL, status);
 }

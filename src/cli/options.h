@@ -46,6 +46,9 @@ struct options { /* in the order of the groups */
     const char *dtype; /* check */
     int check;         /* data */
 
+    int64_t steps; /* bench */
+    const char *timeline;
+
     const char *config;
     int help;
 

@@ -78,12 +78,6 @@ static void precisions(struct flag_names *out) {
     add_name(out, "fp16");
 }
 
-static void algorithms(struct flag_names *out) {
-    add_name(out, "auto");
-    add_name(out, "direct");
-    add_name(out, "winograd");
-}
-
 static void warmups(struct flag_names *out) {
     add_name(out, "linear");
     add_name(out, "constant");
@@ -168,7 +162,10 @@ static const struct flag kernels_flags[] = {
     FLAG("backend", TEXT, backend, "default: what the devices say", .choices = backends),
     FLAG("threads-per-device", INT, threads, "T; 0: the device's cores", .initial = "0", .min = 0,
          .max = 4096),
-    FLAG("conv-algo", TEXT, conv_algo, "of convolutions", .initial = "auto", .choices = algorithms),
+    FLAG(
+        "conv-algo", TEXT, conv_algo,
+        "of convolutions: auto, direct or winograd, and exceptions by shape, which `convoy bench tune` finds",
+        .initial = "auto"),
     FLAG("amp", TEXT, amp, "mixed precision: layers compute in 16 bits, parameters stay float32; of GPUs",
          .initial = "none", .choices = precisions),
     FLAG("nondeterministic", SWITCH, nondeterministic,

@@ -3,6 +3,7 @@
 
 #include "engine/devices.h"
 #include "engine/world.h"
+#include "ops/conv_algo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,7 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     o->first_bucket_mb = o->first_bucket_mb > 0 ? o->first_bucket_mb : 1;
     o->timeout_s = o->timeout_s > 0 ? o->timeout_s : 30;
     o->conv_algo = o->conv_algo ? o->conv_algo : "auto";
-    if (strcmp(o->conv_algo, "auto") && strcmp(o->conv_algo, "direct") && strcmp(o->conv_algo, "winograd"))
-        return CVY_FAIL(CVY_ERR_USAGE, "convolution algorithm '%s': take auto, direct or winograd",
-                        o->conv_algo);
+    CVY_TRY(cvy_conv_algo_check(o->conv_algo));
     if (o->batch_size < 1 || o->batch_size > INT32_MAX)
         return CVY_FAIL(CVY_ERR_USAGE, "batch size %lld: take 1 to %d", (long long)o->batch_size, INT32_MAX);
     if (o->accumulate < 0 || o->accumulate > INT32_MAX)

@@ -48,8 +48,8 @@ refuses empty.json && grep -q 'no step' said
 refuses made_up.json -o no/folder.svg && grep -q 'no/folder.svg' said
 
 # a pipeline of two stages: every shard goes forward and back on both devices
-"$BUILD/bench_step" model=resnet20 input=3x16x16 batch=32 devices=cpu:0-1 strategy=pipeline shards=4 threads=1 steps=3 \
-    timeline=run.json
+"$CONVOY" bench step --model resnet20 --input 3x16x16 --batch-size 32 --devices cpu:0-1 --strategy pipeline --shards 4 \
+    --threads-per-device 1 --steps 3 --timeline run.json
 "$draw" run.json -o run.svg
 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse("run.svg")'
 for shard in 0 1 2 3; do

@@ -6,17 +6,9 @@
    on. */
 #include "backends/cpu/conv_rule.h"
 
-#include <string.h>
+#include "ops/conv_algo.h"
 
 enum { TILE = 4, MIN_CHANNELS = 64, MIN_TILES = 64, MIN_TILES_WEIGHTS = 32 };
-
-static bool can_winograd(const struct cvy_conv2d_attrs *a) {
-    for (int axis = 0; axis < 2; axis++) {
-        if (a->kernel[axis] != 3 || a->stride[axis] != 1 || a->dilation[axis] != 1)
-            return false;
-    }
-    return a->groups == 1;
-}
 
 static int64_t count_tiles(const struct cpu_conv_shape *shape) {
     return shape->batch * ((shape->out_height + TILE - 1) / TILE) * ((shape->out_width + TILE - 1) / TILE);
@@ -27,12 +19,21 @@ double cpu_winograd_time(const struct cpu_conv_shape *shape) {
     return 0.38 + 14.0 / (double)count_tiles(shape);
 }
 
+/* What the text of --conv-algo says; both enums have the same order. */
+static enum cvy_conv_algo told(const char *conv_algo, enum cpu_conv_pass pass,
+                               const struct cpu_conv_shape *s) {
+    return cvy_conv_algo_find(conv_algo,
+                              &(struct cvy_conv_key){(enum cvy_conv_pass)pass, s->batch, s->in_channels,
+                                                     s->out_channels, s->out_height, s->out_width});
+}
+
 bool cpu_conv_rule(const char *conv_algo, enum cpu_conv_pass pass, const struct cvy_conv2d_attrs *attrs,
                    const struct cpu_conv_shape *shape) {
-    if (!can_winograd(attrs) || (conv_algo && strcmp(conv_algo, "direct") == 0))
+    if (!cvy_conv_can_winograd(attrs))
         return false;
-    if (conv_algo && strcmp(conv_algo, "winograd") == 0)
-        return true;
+    enum cvy_conv_algo algo = told(conv_algo, pass, shape);
+    if (algo != CVY_CONV_AUTO)
+        return algo == CVY_CONV_WINOGRAD;
     int64_t tiles = count_tiles(shape);
     int64_t min_tiles = pass == CPU_CONV_BACKWARD_WEIGHTS ? MIN_TILES_WEIGHTS : MIN_TILES;
     return shape->in_channels >= MIN_CHANNELS && shape->out_channels >= MIN_CHANNELS && tiles >= min_tiles;

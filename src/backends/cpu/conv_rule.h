@@ -15,7 +15,7 @@ struct cpu_conv_shape {
     int64_t in_channels, out_channels, out_height, out_width;
 };
 
-/* conv_algo: "auto", "direct" or "winograd" (NULL: auto). True: Winograd, if oneDNN has it for this call.
+/* conv_algo: see ops/conv_algo.h (NULL: auto). True: Winograd, if oneDNN has it for this call.
    Winograd computes tiles of 4x4 results by 6x6 products: 3x3 kernels of stride 1 only. It pays when there are
    enough channels (64 each way) and, because its transformed weights are 4 times as large as the weights, enough
    tiles to use each of them on. */

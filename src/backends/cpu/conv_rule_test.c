@@ -44,6 +44,10 @@ static void told(void **state) {
     (void)state;
     assert_true(rule("winograd", CPU_CONV_FORWARD, &three, 1, 8, 4));
     assert_false(rule("direct", CPU_CONV_FORWARD, &three, 128, 512, 32));
+    const char *exceptions = "auto+forward:128x512x512x4x4=direct+data:1x8x8x4x4=winograd";
+    assert_false(rule(exceptions, CPU_CONV_FORWARD, &three, 128, 512, 4));
+    assert_true(rule(exceptions, CPU_CONV_BACKWARD_WEIGHTS, &three, 128, 512, 4));
+    assert_true(rule(exceptions, CPU_CONV_BACKWARD_DATA, &three, 1, 8, 4));
 }
 
 /* Where the rule takes it, Winograd is expected to win, the more so the more tiles share a weight. */
