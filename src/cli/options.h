@@ -46,8 +46,8 @@ struct options { /* in the order of the groups */
     const char *dtype; /* check */
     int check;         /* data */
 
-    int64_t steps; /* bench */
-    const char *timeline;
+    int64_t steps, rounds; /* bench */
+    const char *timeline, *bench_a, *bench_b;
 
     const char *config;
     int help;
