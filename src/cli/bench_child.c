@@ -17,7 +17,8 @@ cvy_status bench_add_given(struct flag_values *values, struct bench_words *out) 
         const struct flag *flag = values->given.data[i];
         struct cvy_text text = {0};
         char *word;
-        if (!flags_find(&step, flag->name) || !strcmp(flag->name, "json") || !strcmp(flag->name, "timeline"))
+        if (flags_find(&step, flag->name) != flag || !strcmp(flag->name, "json") ||
+            !strcmp(flag->name, "timeline"))
             continue;
         bool is_set = flags_print(values, flag, &text);
         cvy_status status = text.status;

@@ -1,5 +1,6 @@
 /* convoy bench compare: two settings in alternation, so that a noisy machine gives a trustworthy answer. */
 #include "cli/bench.h"
+#include "cli/tuning.h"
 
 #include <stdio.h>
 
@@ -83,8 +84,8 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_compare, &group_rounds, &group_bench, BENCH_GROUPS,
-                                                  &group_json,    &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_compare, &group_rounds, &group_bench,  BENCH_GROUPS,
+                                                  &group_json,    &group_tuning, &group_common, NULL};
 
 const struct command command_bench_compare = {
     .name = "bench compare",

@@ -1,5 +1,6 @@
 /* convoy bench step: images/s of a training step, and where its time goes. */
 #include "cli/bench.h"
+#include "cli/tuning.h"
 #include "engine/bench.h"
 
 #include <stdio.h>
@@ -215,8 +216,8 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_bench, BENCH_GROUPS,  &group_trace,
-                                                  &group_json,  &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_bench,  BENCH_GROUPS,  &group_trace, &group_json,
+                                                  &group_tuning, &group_common, NULL};
 
 const struct command command_bench_step = {
     .name = "bench step",

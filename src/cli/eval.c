@@ -1,6 +1,7 @@
 /* convoy eval: how good are these weights on this data set? Each image counts exactly once. */
 #include "cli/command.h"
 #include "cli/printer.h"
+#include "cli/tuning.h"
 #include "engine/evaluation.h"
 
 #include "base/thread.h"
@@ -65,8 +66,8 @@ cvy_status eval_run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_shape,   &group_weights, &group_data, &group_prepare, &group_batch,
-    &group_devices, &group_kernels, &group_json, &group_common,  NULL};
+    &group_shape,   &group_weights, &group_data,   &group_prepare, &group_batch, &group_devices,
+    &group_kernels, &group_json,    &group_tuning, &group_common,  NULL};
 
 const struct command command_eval = {
     .name = "eval",

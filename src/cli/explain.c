@@ -1,6 +1,7 @@
 /* convoy explain: what a training step is made of, as text: the plan in short, or the graph before and after a
    pass, or the programs of the devices. */
 #include "cli/command.h"
+#include "cli/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,9 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_explain, &group_shape, &group_data,      &group_prepare, &group_batch,  &group_devices,
-    &group_kernels, &group_step,  &group_optimizer, &group_seed,    &group_common, NULL};
+    &group_explain, &group_shape,   &group_data, &group_prepare,   &group_batch,
+    &group_devices, &group_kernels, &group_step, &group_optimizer, &group_seed,
+    &group_tuning,  &group_common,  NULL};
 
 const struct command command_explain = {
     .name = "explain",

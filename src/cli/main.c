@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/printer.h"
+#include "cli/tuning.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -184,6 +185,8 @@ static int run_command(const struct command *command, int argc, char **argv) {
     cvy_status status = interrupt_open(&interrupt, &log);
     if (status == CVY_OK)
         status = flags_parse(&values, argc, argv);
+    if (status == CVY_OK && !options.help)
+        status = tuning_apply(&values);
     if (command->is_collective && !options.help)
         status = join(&options, &interrupt, &voice, status);
     if (status == CVY_OK)

@@ -48,6 +48,8 @@ struct options { /* in the order of the groups */
 
     int64_t steps, rounds; /* bench */
     const char *timeline, *bench_a, *bench_b;
+    const char *tuning, *tuning_out; /* to read; to write */
+    int any_shards;
 
     const char *config;
     int help;

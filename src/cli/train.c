@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/printer.h"
 #include "cli/run_file.h"
+#include "cli/tuning.h"
 
 #include "base/thread.h"
 
@@ -154,9 +155,10 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_shape,    &group_weights, &group_data,    &group_prepare, &group_augment,
-    &group_batch,    &group_devices, &group_kernels, &group_step,    &group_optimizer,
-    &group_schedule, &group_run,     &group_seed,    &group_common,  NULL};
+    &group_shape,   &group_weights,   &group_data,     &group_prepare,
+    &group_augment, &group_batch,     &group_devices,  &group_kernels,
+    &group_step,    &group_optimizer, &group_schedule, &group_run,
+    &group_seed,    &group_tuning,    &group_common,   NULL};
 
 const struct command command_train = {
     .name = "train",

@@ -16,8 +16,8 @@ for text in '"images_per_s": ' '"peak_memory_bytes": ' '"accumulate": 3' '"devic
 ok bench step $tiny --timeline trace.json
 has trace.json '"traceEvents"'
 
-fails 2 "'bench ': the second word must be one of step, compare" bench
-fails 2 "'bench stepp': the second word must be one of step, compare" bench stepp
+fails 2 "'bench ': the second word must be one of step, compare, tune" bench
+fails 2 "'bench stepp': the second word must be one of step, compare, tune" bench stepp
 fails 2 "no model is named" bench step
 fails 2 "did you mean lenet5?" bench step --model lenet
 fails 2 "--steps 0: must be from 1" bench step $tiny --steps 0
