@@ -94,7 +94,8 @@ GROUP(shape, "Model");
 
 static const struct flag weights_flags[] = {
     FLAG("weights", TEXT, weights,
-         "a safetensors file with torchvision's names, or a folder that --output-dir wrote (its best/)",
+         "a safetensors or PyTorch .pth file with torchvision's names, or a folder that --output-dir wrote "
+         "(its best/)",
          .value_name = "PATH", .is_place = true),
 };
 GROUP(weights, "Weights");

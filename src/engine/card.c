@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "data/data.h"
 #include "graph/safetensors.h"
+#include "graph/weights_file.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -189,15 +190,14 @@ out:
 }
 
 /* Sets *value to the entry's copy; every entry is there when "model" is. */
-static cvy_status need(const struct cvy_safetensors *file, struct cvy_card *card, const char *key,
-                       char **value) {
-    const char *found = cvy_safetensors_metadata(file, key);
+static cvy_status need(struct cvy_weights_file *file, struct cvy_card *card, const char *key, char **value) {
+    const char *found = cvy_weights_file_metadata(file, key);
     if (!found)
         return CVY_FAIL(CVY_ERR_DATA, "metadata \"%s\" is missing, though \"model\" is there", key);
     return cvy_pool_strdup(&card->pool, found, value);
 }
 
-static cvy_status read_entries(const struct cvy_safetensors *file, struct cvy_card *card) {
+static cvy_status read_entries(struct cvy_weights_file *file, struct cvy_card *card) {
     char *value;
     CVY_TRY(need(file, card, "model", &value));
     card->model = value;
@@ -225,13 +225,13 @@ static cvy_status read_entries(const struct cvy_safetensors *file, struct cvy_ca
 }
 
 cvy_status cvy_card_read(const char *path, struct cvy_card *out) {
-    struct cvy_safetensors *file;
+    struct cvy_weights_file *file;
     struct cvy_card card = {0};
-    CVY_TRY(cvy_safetensors_open(path, &file));
+    CVY_TRY(cvy_weights_file_open(path, &file));
     cvy_status status = CVY_OK;
-    if (cvy_safetensors_metadata(file, "convoy") && cvy_safetensors_metadata(file, "model"))
+    if (cvy_weights_file_metadata(file, "convoy") && cvy_weights_file_metadata(file, "model"))
         status = read_entries(file, &card);
-    cvy_safetensors_free(file);
+    cvy_weights_file_free(file);
     if (status != CVY_OK) {
         cvy_card_free(&card);
         return cvy_fail_prefix(status, "%s: ", path);

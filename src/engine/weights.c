@@ -2,6 +2,7 @@
 #include "engine/session.h"
 #include "engine/world.h"
 #include "graph/safetensors.h"
+#include "graph/weights_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,15 +106,14 @@ static cvy_status save(struct cvy_session *session, selector select, const char 
     return is_whole ? cvy_world_share_failure(world, status, path) : status;
 }
 
-static cvy_status check_tensor(const struct cvy_safetensors *file, const char *path,
-                               const struct cvy_stored *s) {
+static cvy_status check_tensor(struct cvy_weights_file *file, const char *path, const struct cvy_stored *s) {
     struct cvy_desc desc;
     const void *bytes;
-    if (!cvy_safetensors_has(file, s->name))
+    if (!cvy_weights_file_has(file, s->name))
         return CVY_FAIL(CVY_ERR_DATA,
                         "%s: has no tensor '%s', which this model needs; is it of another model?", path,
                         s->name);
-    CVY_TRY(cvy_safetensors_find(file, s->name, &desc, &bytes));
+    CVY_TRY(cvy_weights_file_find(file, s->name, &desc, &bytes));
     if (desc.dtype == s->desc.dtype && cvy_shape_equal(&desc.shape, &s->desc.shape))
         return CVY_OK;
     struct cvy_text there = {0}, here = {0};
@@ -128,13 +128,13 @@ static cvy_status check_tensor(const struct cvy_safetensors *file, const char *p
 
 /* Everything is checked before anything is changed. */
 static cvy_status check_file(const struct cvy_session *session, selector select, const char *path,
-                             const struct cvy_safetensors *file) {
+                             struct cvy_weights_file *file) {
     for (size_t i = 0; i < session->stored.n; i++) {
         if (select(session->stored.data[i]))
             CVY_TRY(check_tensor(file, path, session->stored.data[i]));
     }
-    for (size_t i = 0; i < cvy_safetensors_count(file); i++) {
-        const char *name = cvy_safetensors_name(file, i);
+    for (size_t i = 0; i < cvy_weights_file_count(file); i++) {
+        const char *name = cvy_weights_file_name(file, i);
         const struct cvy_stored *s = find_stored(session, name);
         if (!s || !select(s))
             return CVY_FAIL(CVY_ERR_DATA,
@@ -144,8 +144,7 @@ static cvy_status check_file(const struct cvy_session *session, selector select,
     return CVY_OK;
 }
 
-static cvy_status load_values(struct cvy_session *session, selector select,
-                              const struct cvy_safetensors *file) {
+static cvy_status load_values(struct cvy_session *session, selector select, struct cvy_weights_file *file) {
     void *host = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
@@ -155,7 +154,7 @@ static cvy_status load_values(struct cvy_session *session, selector select,
         const void *bytes;
         if (!select(s))
             continue;
-        CVY_TRY_OUT(cvy_safetensors_find(file, s->name, &desc, &bytes));
+        CVY_TRY_OUT(cvy_weights_file_find(file, s->name, &desc, &bytes));
         memcpy(host, bytes, cvy_desc_bytes(&desc)); /* the file's bytes lie at any address */
         CVY_TRY_OUT(cvy_session_write(session, s->name, host));
     }
@@ -165,12 +164,12 @@ out:
 }
 
 static cvy_status load(struct cvy_session *session, selector select, const char *path) {
-    struct cvy_safetensors *file = NULL;
-    CVY_TRY(cvy_safetensors_open(path, &file));
+    struct cvy_weights_file *file = NULL;
+    CVY_TRY(cvy_weights_file_open(path, &file));
     cvy_status status = check_file(session, select, path, file);
     if (status == CVY_OK)
         status = load_values(session, select, file);
-    cvy_safetensors_free(file);
+    cvy_weights_file_free(file);
     return status == CVY_OK ? cvy_session_spread(session) : status;
 }
 

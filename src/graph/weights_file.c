@@ -1,0 +1,123 @@
+/* See weights_file.h. */
+#include "graph/weights_file.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CVY_WEIGHTS_FORMAT(name) extern const struct cvy_weights_format cvy_weights_format_##name;
+#include "graph/weights_formats.def"
+#undef CVY_WEIGHTS_FORMAT
+
+static const struct cvy_weights_format *const formats[] = {
+#define CVY_WEIGHTS_FORMAT(name) &cvy_weights_format_##name,
+#include "graph/weights_formats.def"
+#undef CVY_WEIGHTS_FORMAT
+};
+
+struct cvy_weights_file {
+    const struct cvy_weights_format *format;
+    void *inner; /* the format's */
+    void *map;   /* NULL: the bytes are somebody else's */
+    size_t n_map;
+    char *path;
+};
+
+static const struct cvy_weights_format *find_format(const unsigned char *bytes, size_t n_bytes) {
+    size_t i = 0, last = sizeof formats / sizeof formats[0] - 1;
+    while (i < last && !formats[i]->is_it(bytes, n_bytes))
+        i++;
+    return formats[i];
+}
+
+cvy_status cvy_weights_file_open_memory(const void *bytes, size_t n_bytes, const char *name,
+                                        struct cvy_weights_file **out) {
+    struct cvy_weights_file *file;
+    CVY_TRY(CVY_ALLOC(file, 1));
+    file->format = find_format(bytes, n_bytes);
+    file->path = strdup(name);
+    cvy_status status = file->path ? file->format->open(bytes, n_bytes, name, &file->inner)
+                                   : CVY_FAIL(CVY_ERR_MEMORY, "out of memory: cannot open %s", name);
+    if (status != CVY_OK) {
+        cvy_weights_file_free(file);
+        return status;
+    }
+    *out = file;
+    return CVY_OK;
+}
+
+cvy_status cvy_weights_file_open(const char *path, struct cvy_weights_file **out) {
+    cvy_status status;
+    void *map = MAP_FAILED;
+    size_t n_map;
+    int fd;
+    CVY_TRY(cvy_open_file(path, &fd, &n_map));
+    if (n_map == 0) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: is empty", path);
+        goto out;
+    }
+    map = mmap(NULL, n_map, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) {
+        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be mapped: %s", path, strerror(errno));
+        goto out;
+    }
+    CVY_TRY_OUT(cvy_weights_file_open_memory(map, n_map, path, out));
+    (*out)->map = map;
+    (*out)->n_map = n_map;
+    map = MAP_FAILED;
+out:
+    if (map != MAP_FAILED)
+        munmap(map, n_map);
+    close(fd);
+    return status;
+}
+
+void cvy_weights_file_free(struct cvy_weights_file *file) {
+    if (!file)
+        return;
+    if (file->inner)
+        file->format->free(file->inner);
+    if (file->map)
+        munmap(file->map, file->n_map);
+    free(file->path);
+    free(file);
+}
+
+size_t cvy_weights_file_count(const struct cvy_weights_file *file) {
+    return file->format->count(file->inner);
+}
+
+const char *cvy_weights_file_name(const struct cvy_weights_file *file, size_t i) {
+    return file->format->name_at(file->inner, i);
+}
+
+bool cvy_weights_file_has(const struct cvy_weights_file *file, const char *name) {
+    size_t low = 0, high = cvy_weights_file_count(file);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, cvy_weights_file_name(file, middle));
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+cvy_status cvy_weights_file_find(struct cvy_weights_file *file, const char *name, struct cvy_desc *desc,
+                                 const void **bytes) {
+    if (!cvy_weights_file_has(file, name))
+        return CVY_FAIL(CVY_ERR_DATA, "%s: there is no tensor '%s' in it", file->path, name);
+    return file->format->find(file->inner, name, desc, bytes);
+}
+
+const char *cvy_weights_file_metadata(const struct cvy_weights_file *file, const char *key) {
+    return file->format->metadata ? file->format->metadata(file->inner, key) : NULL;
+}

@@ -1,0 +1,21 @@
+# PyTorch's .pth files are taken wherever safetensors are: the same weights in both give the same numbers.
+. "$SOURCE/tests/cli/harness"
+
+pth=$SOURCE/tests/data/lenet5.pth
+plain=$SOURCE/tests/golden/models/lenet5.weights.safetensors
+for weights in pth plain; do
+    eval "file=\$$weights"
+    ok eval --data digits --model lenet5 --weights "$file" --json
+    grep -v images_per_s out >"$weights"
+done
+has pth '"loss"'
+cmp pth plain
+ok train $quick --epochs 1 --weights "$pth" --output-dir one
+ok train $quick --epochs 1 --weights "$plain" --output-dir two
+cmp one/last/model.safetensors two/last/model.safetensors
+seeds=$SOURCE/tests/fuzz/corpus/pth
+fails 3 "PyTorch before 1.6" train $quick --weights "$seeds/old"
+fails 3 "pathlib.PurePosixPath" train $quick --weights "$seeds/path"
+fails 3 "no tensor 'conv1.weight'" train $quick --weights "$seeds/layouts"
+head -c 50000 "$pth" >cut.pth
+fails 3 "not a whole zip archive" train $quick --weights cut.pth
