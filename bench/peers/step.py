@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""images/s of one training step of resnet18_cifar in PyTorch, for bench/peers/compare: forward, cross-entropy, backward,
-SGD with momentum, batch 128 of random 32x32 images, channels-last, as many threads as cores.
+"""One training step in PyTorch on the CPU, for bench/peers/compare: forward, cross-entropy, backward, SGD with momentum, on
+random images, channels-last, as many threads as cores. Prints JSON.
 
-usage: step.py [steps]
+usage: step.py MODEL CxHxW CLASSES BATCH STEPS eager|compile fp32|bf16
 """
+import contextlib
+import json
 import os
 import statistics
 import sys
@@ -12,29 +14,47 @@ import time
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools"))
-from torch_models import resnet18_cifar  # noqa: E402
 
-BATCH, WARM_UP = 128, 2
+WARM_UP = 3
+
+
+def make(name, classes):
+    if name == "resnet18_cifar":
+        from torch_models import resnet18_cifar
+        return resnet18_cifar()
+    import torchvision
+    return torchvision.models.get_model(name, num_classes=classes)
+
+
+def peak_memory():
+    with open("/proc/self/status", encoding="utf-8") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def main():
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 8
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    name, size, classes, batch, steps, mode, precision = sys.argv[1:]
+    channels, height, width = map(int, size.split("x"))
+    batch, steps, classes = int(batch), int(steps), int(classes)
+    threads = len(os.sched_getaffinity(0))
+    torch.set_num_threads(threads)
     torch.manual_seed(0)
-    model = resnet18_cifar().train().to(memory_format=torch.channels_last)
-    images = torch.randn(BATCH, 3, 32, 32).to(memory_format=torch.channels_last)
-    labels = torch.randint(0, 10, (BATCH,))
+    model = make(name, classes).train().to(memory_format=torch.channels_last)
+    forward = torch.compile(model) if mode == "compile" else model
+    images = torch.randn(batch, channels, height, width).to(memory_format=torch.channels_last)
+    labels = torch.randint(0, classes, (batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     times = []
     for i in range(WARM_UP + steps):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(model(images), labels).backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else contextlib.nullcontext():
+            loss = torch.nn.functional.cross_entropy(forward(images), labels)
+        loss.backward()
         optimizer.step()
         if i >= WARM_UP:
             times.append(time.perf_counter() - start)
-    print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads: median "
-          f"{BATCH / statistics.median(times):.1f} images/s, best {BATCH / min(times):.1f}")
+    print(json.dumps({"images_per_s": batch / statistics.median(times), "best": batch / min(times), "shards": 1,
+                      "threads_per_device": threads, "peak_memory_bytes": peak_memory(), "torch": torch.__version__}))
 
 
 main()

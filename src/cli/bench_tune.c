@@ -1,6 +1,6 @@
-/* convoy bench tune: finds the settings that are quickest for a network on this machine, and writes them down. First how
-   the cores are divided among devices, then the algorithm of each convolution; a choice is kept only when it wins in
-   alternation against what there was before. */
+/* convoy bench tune: finds the settings that are quickest for a network on this machine, and writes them down. First
+   how the cores are divided among devices, then the algorithm of each convolution; a choice is kept only when it wins
+   in alternation against what there was before. */
 #include "cli/bench_tune.h"
 #include "cli/bench.h"
 #include "cli/tuning.h"

@@ -1,6 +1,6 @@
-/* See bench_tune.h: the algorithm of each convolution. Steps with all of them direct and with all of them Winograd tell how
-   long each takes inside a step, with the layouts and the memory traffic around it. Where the two differ clearly, the
-   quicker one becomes an exception of --conv-algo; together they must then win against the rule, step by step. */
+/* See bench_tune.h: the algorithm of each convolution. Steps with all of them direct and with all of them Winograd tell
+   how long each takes inside a step, with the layouts and the memory traffic around it. Where the two differ clearly,
+   the quicker one becomes an exception of --conv-algo; together they must then win against the rule, step by step. */
 #include "cli/bench_tune.h"
 
 #include <math.h>

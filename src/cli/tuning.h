@@ -1,6 +1,6 @@
-/* The file that `convoy bench tune` writes and --tuning FILE reads: settings for one network on one machine, as flags, with
-   what they gained. They are settings like any other: a checkpoint keeps S, T and the algorithms, processes must agree
-   on them, and run.json repeats the run without the file. */
+/* The file that `convoy bench tune` writes and --tuning FILE reads: settings for one network on one machine, as flags,
+   with what they gained. They are settings like any other: a checkpoint keeps S, T and the algorithms, processes must
+   agree on them, and run.json repeats the run without the file. */
 #ifndef CVY_CLI_TUNING_H
 #define CVY_CLI_TUNING_H
 

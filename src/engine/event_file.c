@@ -1,6 +1,7 @@
 /* See event_file.h. Fields by number, of tensorflow's event.proto and summary.proto:
      Event: wall_time 1 (double), step 2 (int64), file_version 3 (string), summary 5, session_log 7
-     SessionLog: status 1 (START = 1)     Summary: value 1, repeated     Value: tag 1 (string), simple_value 2 (float) */
+     SessionLog: status 1 (START = 1)     Summary: value 1, repeated
+     Value: tag 1 (string), simple_value 2 (float) */
 #include "engine/event_file.h"
 
 #include "base/file.h"
