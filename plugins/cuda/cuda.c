@@ -50,7 +50,7 @@ static void close_device(struct cvy_device *device) {
         free(me);
         return;
     }
-    (void)cudaFree(me->images);
+    cuda_inputs_close(me);
     if (me->cudnn)
         (void)cudnnDestroy(me->cudnn);
     if (me->cublas)

@@ -4,6 +4,7 @@
 #ifndef CONVOY_CUDA_H
 #define CONVOY_CUDA_H
 
+#include "pinned.h"
 #include "rt/backend.h"
 #include "rt/program.h"
 
@@ -12,6 +13,14 @@
 #include <cudnn.h>
 
 enum { CUDA_MAX_ARENAS = 64 };
+/* Behind the program's streams one of the device's own, in which images come from the host. */
+enum { CUDA_STREAM_COPY = CVY_N_STREAMS, CUDA_N_STREAMS };
+enum { CUDA_N_INPUTS = 2 }; /* one is filled while the other is read */
+
+struct cuda_input {       /* the images of a shard, as the loader gives them */
+    cudaEvent_t is_there; /* in the copy stream */
+    cudaEvent_t is_read;  /* by the launch that converts them */
+};
 
 /* An arena, and memory of the host of the same size that what the host must see passes through. */
 struct cuda_arena {
@@ -22,7 +31,8 @@ struct cuda_arena {
 struct cuda_device {
     struct cvy_device base;
     int gpu; /* CUDA's number */
-    cudaStream_t streams[CVY_N_STREAMS];
+    cudaStream_t streams[CUDA_N_STREAMS];
+    struct cuda_ring rings[CUDA_N_STREAMS];
     cudaEvent_t events[CVY_N_EVENTS];
     uint64_t is_recorded; /* bit e: event e, since the newest synchronize */
     int stream;           /* that calls go into now */
@@ -31,8 +41,10 @@ struct cuda_device {
     double lost_after_s;
     struct cuda_arena arenas[CUDA_MAX_ARENAS];
     int n_arenas;
-    void *images; /* of a batch, as the loader gives them */
-    size_t image_bytes;
+    void *images;       /* of all inputs, one behind the other */
+    size_t image_bytes; /* of each */
+    struct cuda_input inputs[CUDA_N_INPUTS];
+    uint64_t n_ingested;
     cudnnHandle_t cudnn;
     cublasLtHandle_t cublas;
     bool has_own_products; /* some of its products are sums of our own (operators/own_products.c) */
@@ -90,6 +102,7 @@ void cuda_describe(const struct cvy_device *device, struct cvy_text *out);
 void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out);
 
 /* ingest.c */
+void cuda_inputs_close(struct cuda_device *me);
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
 
@@ -103,6 +116,8 @@ cvy_status cuda_streams_open(struct cuda_device *me);
 void cuda_streams_close(struct cuda_device *me);
 /* Waits for the stream, for the device's timeout_s at most: then the device is lost. */
 cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream);
+cvy_status cuda_wait_event(struct cuda_device *me, cudaEvent_t event);
+cvy_status cuda_wait_all(struct cuda_device *me);
 /* The same for all streams, whatever comes of it. False: the device is lost. */
 bool cuda_settle(struct cuda_device *me);
 

@@ -63,18 +63,13 @@ void *cuda_shadow_of(const struct cuda_device *me, const void *at) {
     return arena ? arena->shadow + ((const char *)at - arena->memory) : NULL;
 }
 
-/* Of pageable memory: the host's bytes are taken before this returns. */
 cvy_status cuda_upload(struct cvy_device *device, void *to, const void *host, size_t n_bytes) {
-    struct cuda_device *me = cuda_device(device);
-    TRY_CUDA(me, cudaMemcpyAsync(to, host, n_bytes, cudaMemcpyHostToDevice, cuda_stream(me)));
-    return CVY_OK;
+    return cuda_send(cuda_device(device), to, host, n_bytes);
 }
 
 cvy_status cuda_download(struct cvy_device *device, void *host, const void *from, size_t n_bytes) {
-    struct cuda_device *me = cuda_device(device);
-    CVY_TRY(cuda_wait(me, cuda_stream(me))); /* the copy waits too, but for ever */
-    TRY_CUDA(me, cudaMemcpyAsync(host, from, n_bytes, cudaMemcpyDeviceToHost, cuda_stream(me)));
-    return cuda_wait(me, cuda_stream(me));
+    CVY_TRY(cuda_fetch(cuda_device(device), host, from, n_bytes));
+    return cuda_arrive(cuda_device(device));
 }
 
 cvy_status cuda_zero(struct cvy_device *device, void *at, size_t n_bytes) {

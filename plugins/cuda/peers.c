@@ -22,31 +22,32 @@ enum { TRIAL_BYTES = 4096 };
 
 /* Machines are known on which peer copies arrive wrong (an IOMMU between the GPUs): what `other` holds must be what
    `me` reads. */
-static bool read_trial(const struct cuda_device *me, void *mine, const void *theirs) {
+static bool read_trial(struct cuda_device *me, void *mine, void *theirs) {
     unsigned char sent[TRIAL_BYTES], got[TRIAL_BYTES] = {0};
     for (int i = 0; i < TRIAL_BYTES; i++)
         sent[i] = (unsigned char)(i * 37 + me->gpu + 1);
-    cudaStream_t stream = me->streams[0];
-    return cudaMemcpyAsync((void *)theirs, sent, TRIAL_BYTES, cudaMemcpyHostToDevice, stream) ==
+    return cuda_send(me, theirs, sent, TRIAL_BYTES) == CVY_OK &&
+           cudaMemcpyAsync(mine, theirs, TRIAL_BYTES, cudaMemcpyDeviceToDevice, cuda_stream(me)) ==
                cudaSuccess &&
-           cudaMemcpyAsync(mine, theirs, TRIAL_BYTES, cudaMemcpyDeviceToDevice, stream) == cudaSuccess &&
-           cudaMemcpyAsync(got, mine, TRIAL_BYTES, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
-           cudaStreamSynchronize(stream) == cudaSuccess && memcmp(sent, got, TRIAL_BYTES) == 0;
+           cuda_download(&me->base, got, mine, TRIAL_BYTES) == CVY_OK && memcmp(sent, got, TRIAL_BYTES) == 0;
 }
 
-static bool try_transfer(const struct cuda_device *me, const struct cuda_device *other) {
+static bool try_transfer(struct cuda_device *me, const struct cuda_device *other) {
     void *mine = NULL, *theirs = NULL;
     bool is_right =
         cudaSetDevice(other->gpu) == cudaSuccess && cudaMalloc(&theirs, TRIAL_BYTES) == cudaSuccess;
     is_right = is_right && cudaSetDevice(me->gpu) == cudaSuccess &&
                cudaMalloc(&mine, TRIAL_BYTES) == cudaSuccess && read_trial(me, mine, theirs);
-    (void)cudaFree(mine);
-    (void)cudaFree(theirs);
+    if (cuda_settle(me)) { /* freeing would wait for it for ever */
+        (void)cudaFree(mine);
+        (void)cudaFree(theirs);
+    }
     return is_right;
 }
 
 static bool reaches(struct cvy_device *device, struct cvy_device *other_device) {
-    const struct cuda_device *me = cuda_device(device), *other = cuda_device(other_device);
+    struct cuda_device *me = cuda_device(device);
+    const struct cuda_device *other = cuda_device(other_device);
     if (me->gpu == other->gpu)
         return true;
     if (cudaSetDevice(me->gpu) == cudaSuccess && enable(me, other) && try_transfer(me, other))
@@ -82,8 +83,7 @@ static cvy_status copy(struct cvy_device *device, void *to, const void *from, si
 
 /* cudaMalloc may wait for the device, and then for ever. */
 static cvy_status alloc(struct cvy_device *device, size_t n_bytes, void **out) {
-    for (int s = 0; s < CVY_N_STREAMS; s++)
-        CVY_TRY(cuda_wait(cuda_device(device), cuda_device(device)->streams[s]));
+    CVY_TRY(cuda_wait_all(cuda_device(device)));
     TRY_CUDA(cuda_device(device), cudaMalloc(out, n_bytes + !n_bytes));
     return CVY_OK;
 }

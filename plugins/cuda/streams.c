@@ -6,8 +6,10 @@
 #include <time.h>
 
 cvy_status cuda_streams_open(struct cuda_device *me) {
-    for (int s = 0; s < CVY_N_STREAMS; s++)
+    for (int s = 0; s < CUDA_N_STREAMS; s++) {
         TRY_CUDA(me, cudaStreamCreateWithFlags(&me->streams[s], cudaStreamNonBlocking));
+        CVY_TRY(cuda_ring_open(me, &me->rings[s]));
+    }
     for (int e = 0; e < CVY_N_EVENTS; e++)
         TRY_CUDA(me, cudaEventCreateWithFlags(&me->events[e], cudaEventDisableTiming));
     return CVY_OK;
@@ -18,7 +20,8 @@ void cuda_streams_close(struct cuda_device *me) {
         if (me->events[e])
             (void)cudaEventDestroy(me->events[e]);
     }
-    for (int s = 0; s < CVY_N_STREAMS; s++) {
+    for (int s = 0; s < CUDA_N_STREAMS; s++) {
+        cuda_ring_close(&me->rings[s]);
         if (me->streams[s])
             (void)cudaStreamDestroy(me->streams[s]);
     }
@@ -49,13 +52,16 @@ static cvy_status wait(struct cvy_device *device, int event) {
 /* ---- waiting with a deadline ------------------------------------------------------------------------------ */
 
 /* cudaStreamSynchronize waits for ever, so: look, and nap for a little longer each time, up to 50 us. A device that was
-   once too late is not waited for again: cudaErrorNotReady. */
-static cudaError_t wait_until_over(struct cuda_device *me, cudaStream_t stream, double *waited_s) {
+   once too late is not waited for again: cudaErrorNotReady. Without an event it is the stream that is waited for. */
+static cudaError_t wait_until_over(struct cuda_device *me, cudaStream_t stream, cudaEvent_t event,
+                                   double *waited_s) {
     const int64_t start = cvy_now_ns();
     const double timeout_s = me->base.spec.timeout_s;
     *waited_s = 0;
     for (long nap_ns = 1000;; nap_ns = nap_ns < 50000 ? 2 * nap_ns : nap_ns) {
-        cudaError_t code = me->is_lost ? cudaErrorNotReady : cudaStreamQuery(stream);
+        cudaError_t code = me->is_lost ? cudaErrorNotReady
+                           : event     ? cudaEventQuery(event)
+                                       : cudaStreamQuery(stream);
         *waited_s = me->is_lost ? me->lost_after_s : (double)(cvy_now_ns() - start) * 1e-9;
         if (!me->is_lost && code == cudaErrorNotReady && timeout_s > 0 && *waited_s > timeout_s) {
             me->is_lost = true;
@@ -67,9 +73,9 @@ static cudaError_t wait_until_over(struct cuda_device *me, cudaStream_t stream, 
     }
 }
 
-cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream) {
+static cvy_status wait_for(struct cuda_device *me, cudaStream_t stream, cudaEvent_t event) {
     double waited_s;
-    cudaError_t code = wait_until_over(me, stream, &waited_s);
+    cudaError_t code = wait_until_over(me, stream, event, &waited_s);
     if (code == cudaErrorNotReady)
         return CVY_FAIL(CVY_ERR_LOST,
                         "waited %.1f seconds for %s: it hangs, or is slower than --timeout allows", waited_s,
@@ -77,27 +83,41 @@ cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream) {
     return code == cudaSuccess ? CVY_OK : cuda_failed(me->base.name, code, "what was enqueued");
 }
 
+cvy_status cuda_wait(struct cuda_device *me, cudaStream_t stream) { return wait_for(me, stream, NULL); }
+
+cvy_status cuda_wait_event(struct cuda_device *me, cudaEvent_t event) { return wait_for(me, NULL, event); }
+
+cvy_status cuda_wait_all(struct cuda_device *me) {
+    for (int s = 0; s < CUDA_N_STREAMS; s++)
+        CVY_TRY(cuda_wait(me, me->streams[s]));
+    return CVY_OK;
+}
+
 bool cuda_settle(struct cuda_device *me) {
     double waited_s;
-    for (int s = 0; s < CVY_N_STREAMS; s++) {
+    for (int s = 0; s < CUDA_N_STREAMS; s++) {
         if (me->streams[s])
-            (void)wait_until_over(me, me->streams[s], &waited_s);
+            (void)wait_until_over(me, me->streams[s], NULL, &waited_s);
     }
     return !me->is_lost;
 }
 
-static cvy_status synchronize(struct cvy_device *device) {
-    struct cuda_device *me = cuda_device(device);
-    for (int s = 0; s < CVY_N_STREAMS; s++)
-        CVY_TRY(cuda_wait(me, me->streams[s]));
+/* Nothing is enqueued any more, or will ever be over. */
+static void begin_anew(struct cuda_device *me) {
     me->is_recorded = 0;
+    for (int s = 0; s < CUDA_N_STREAMS; s++)
+        cuda_ring_clear(&me->rings[s]);
+}
+
+static cvy_status synchronize(struct cvy_device *device) {
+    CVY_TRY(cuda_wait_all(cuda_device(device)));
+    begin_anew(cuda_device(device));
     return CVY_OK;
 }
 
 static void abandon(struct cvy_device *device) {
-    struct cuda_device *me = cuda_device(device);
-    (void)cuda_settle(me);
-    me->is_recorded = 0;
+    (void)cuda_settle(cuda_device(device));
+    begin_anew(cuda_device(device));
 }
 
 /* ---- host functions ----------------------------------------------------------------------------------------- */
@@ -105,7 +125,6 @@ static void abandon(struct cvy_device *device) {
 /* What the host reads passes to the arena's shadow, and what it writes back from it. cudaLaunchHostFunc would not do:
    all devices may share one thread for it, in which one would wait for another. */
 static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_call *call) {
-    CVY_TRY(cuda_wait(me, cuda_stream(me))); /* the copies wait too, but for ever */
     for (int i = 0; i < call->n_accesses; i++) {
         const struct cvy_access *a = &call->accesses[i];
         if (!a->n_bytes)
@@ -114,9 +133,11 @@ static cvy_status copy_to_host(struct cuda_device *me, const struct cvy_host_cal
         if (!shadow)
             return CVY_FAIL(CVY_ERR_FAILED, "%s: %s of %s lies in no arena", me->base.name, a->name,
                             call->name);
-        TRY_CUDA(me, cudaMemcpyAsync(shadow, a->at, a->n_bytes, cudaMemcpyDeviceToHost, cuda_stream(me)));
+        CVY_TRY(cuda_fetch(me, shadow, a->at, a->n_bytes));
     }
-    return cuda_wait(me, cuda_stream(me));
+    CVY_TRY(cuda_arrive(me));
+    return cuda_wait(me,
+                     cuda_stream(me)); /* it may have nothing to read, and yet come after what is enqueued */
 }
 
 static cvy_status call_host(struct cvy_device *device, const struct cvy_host_call *call) {
@@ -126,8 +147,7 @@ static cvy_status call_host(struct cvy_device *device, const struct cvy_host_cal
     for (int i = 0; i < call->n_accesses; i++) {
         const struct cvy_access *a = &call->accesses[i];
         if (a->is_write && a->n_bytes)
-            TRY_CUDA(me, cudaMemcpyAsync(a->at, cuda_shadow_of(me, a->at), a->n_bytes, cudaMemcpyHostToDevice,
-                                         cuda_stream(me)));
+            CVY_TRY(cuda_send(me, a->at, cuda_shadow_of(me, a->at), a->n_bytes));
     }
     return CVY_OK;
 }

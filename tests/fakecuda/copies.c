@@ -1,8 +1,11 @@
-/* Copies between host and GPU, and sets. All host memory is pageable: what goes to the GPU is taken from it at once,
-   and what comes from the GPU is there when the call returns. */
+/* Copies between host and GPU, and sets. With pageable memory of the host, what goes to the GPU is taken from it at once,
+   and what comes from the GPU is there when the call returns. With pinned memory, both happen when the stream gets there:
+   whoever touches the memory before is found out. */
 #include "gpu.h"
 
 #include <string.h>
+
+enum { RUBBISH = 0xA5 };
 
 struct transfer {
     void *to;
@@ -22,36 +25,87 @@ static void run_upload(void *payload) {
     memcpy(t->to, t->bytes, t->n);
 }
 
+/* What is in pinned memory must still be there when the copy reads it. */
+static bool is_unchanged(const void *payload) {
+    const struct transfer *t = payload;
+    return memcmp(t->from, t->bytes, t->n) == 0;
+}
+
+/* And what a copy is to write there is rubbish until then: nobody else may use the place. */
+static bool is_rubbish(const void *payload) {
+    const struct transfer *t = payload;
+    const unsigned char *at = t->to;
+    for (size_t i = 0; i < t->n; i++) {
+        if (at[i] != RUBBISH)
+            return false;
+    }
+    return true;
+}
+
 static void run_set(void *payload) {
     const struct transfer *t = payload;
     memset(t->to, t->value, t->n);
 }
 
-static cudaError_t enqueue(cudaStream_t stream, const struct transfer *what, enum cudaMemcpyKind kind) {
-    const struct cuda_range ranges[] = {{what->from, what->n, false}, {what->to, what->n, true}};
-    const bool is_upload = kind == cudaMemcpyHostToDevice, is_download = kind == cudaMemcpyDeviceToHost;
-    const void *host = is_upload ? what->from : what->to;
-    void *payload;
-    if (!is_upload && !is_download && kind != cudaMemcpyDeviceToDevice)
+static cudaError_t check_kind(const struct CUstream_st *stream, const struct transfer *what,
+                              enum cudaMemcpyKind kind) {
+    const void *host = kind == cudaMemcpyHostToDevice ? what->from : what->to;
+    if (kind == cudaMemcpyDeviceToDevice)
+        return cudaSuccess;
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToHost)
         return fake_complain(cudaErrorInvalidMemcpyDirection, "the stand-in lacks copies of kind %d",
                              (int)kind);
-    if ((is_upload || is_download) && !fake_is_host_memory(host, what->n))
+    if (!fake_is_host_memory(host, what->n))
         return fake_complain(cudaErrorInvalidValue, "%s: a copy takes a GPU's memory for the host's",
                              stream->name);
-    cudaError_t code =
-        fake_push(stream,
-                  is_upload     ? "upload"
-                  : is_download ? "download"
-                                : "copy",
-                  ranges + is_upload, 2 - is_upload - is_download, is_upload ? run_upload : run_copy,
-                  sizeof *what + (is_upload ? what->n : 0), &payload);
+    return cudaSuccess;
+}
+
+static cudaError_t upload(cudaStream_t stream, const struct transfer *what) {
+    const struct cuda_range range = {what->to, what->n, true};
+    void *payload;
+    cudaError_t code = fake_push(stream, "upload", &range, 1, run_upload, sizeof *what + what->n, &payload);
     if (code != cudaSuccess)
         return code;
     struct transfer *t = payload;
     *t = *what;
-    if (is_upload && what->n > 0)
+    if (what->n > 0)
         memcpy(t->bytes, what->from, what->n);
-    return is_download ? fake_work_until_over(stream->gpu, stream) : cudaSuccess;
+    if (fake_is_pinned(what->from, what->n))
+        fake_newest(stream)->is_intact = is_unchanged;
+    return cudaSuccess;
+}
+
+static cudaError_t download(cudaStream_t stream, const struct transfer *what) {
+    const struct cuda_range range = {what->from, what->n, false};
+    void *payload;
+    cudaError_t code = fake_push(stream, "download", &range, 1, run_copy, sizeof *what, &payload);
+    if (code != cudaSuccess)
+        return code;
+    *(struct transfer *)payload = *what;
+    if (!fake_is_pinned(what->to, what->n))
+        return fake_work_until_over(stream->gpu, stream);
+    memset(what->to, RUBBISH, what->n);
+    fake_newest(stream)->is_intact = is_rubbish;
+    return cudaSuccess;
+}
+
+static cudaError_t copy(cudaStream_t stream, const struct transfer *what) {
+    const struct cuda_range ranges[] = {{what->from, what->n, false}, {what->to, what->n, true}};
+    void *payload;
+    cudaError_t code = fake_push(stream, "copy", ranges, 2, run_copy, sizeof *what, &payload);
+    if (code == cudaSuccess)
+        *(struct transfer *)payload = *what;
+    return code;
+}
+
+static cudaError_t enqueue(cudaStream_t stream, const struct transfer *what, enum cudaMemcpyKind kind) {
+    cudaError_t code = check_kind(stream, what, kind);
+    if (code != cudaSuccess)
+        return code;
+    return kind == cudaMemcpyHostToDevice   ? upload(stream, what)
+           : kind == cudaMemcpyDeviceToHost ? download(stream, what)
+                                            : copy(stream, what);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,

@@ -15,6 +15,8 @@ static struct CUevent_st **find(cudaEvent_t event) {
     return NULL;
 }
 
+bool fake_is_event(cudaEvent_t event) { return find(event) != NULL; }
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
     (void)flags;
     cudaError_t code = fake_enter("cudaEventCreateWithFlags");

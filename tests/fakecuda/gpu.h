@@ -29,7 +29,8 @@ struct fake_item {
     bool (*is_ready)(const void *payload);
     bool (*go_on)(void *payload);
     const void *owner;
-    struct fake_block **blocks; /* that it touches */
+    bool (*is_intact)(const void *payload); /* of a copy: nobody else touched the pinned memory meanwhile */
+    struct fake_block **blocks;             /* that it touches */
     int n_blocks;
     int wait_stream;     /* of a wait: until this stream has done ... */
     uint64_t wait_until; /* ... so many items */
@@ -76,6 +77,11 @@ struct fake_gpu {
     char reason[400];
 };
 
+struct fake_pinned { /* memory that cudaHostAlloc gave */
+    char *at;
+    size_t n_bytes;
+};
+
 struct fake_machine {
     bool is_awake; /* something was created and not given back */
     bool has_peers;
@@ -85,6 +91,7 @@ struct fake_machine {
     struct CUstream_st streams[FAKE_MAX_STREAMS];
     struct CUevent_st *events;
     CVY_VEC(struct fake_block *) blocks, freed;
+    CVY_VEC(struct fake_pinned) pinned;
 };
 
 /* ---- gpus.c ------------------------------------------------------------------------------------------------ */
@@ -122,6 +129,16 @@ bool fake_is_host_memory(const void *at, size_t n_bytes);
 bool fake_open_blocks(const struct fake_item *item);
 void fake_shut_blocks(void);
 
+/* ---- host_memory.c ----------------------------------------------------------------------------------------- */
+
+/* All of it. */
+bool fake_is_pinned(const void *at, size_t n_bytes);
+
+/* ---- events.c ---------------------------------------------------------------------------------------------- */
+
+/* Or a complaint. */
+bool fake_is_event(cudaEvent_t event);
+
 /* ---- queue.c ----------------------------------------------------------------------------------------------- */
 
 /* Checks and enqueues; *payload is for the caller to fill. A range that the GPU may not touch breaks it. */
@@ -135,7 +152,8 @@ cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *r
                                  const struct fake_meeting *what);
 /* The owner's meetings are over. */
 void fake_drop(struct CUstream_st *stream, const void *owner);
-struct fake_item *fake_head(const struct CUstream_st *stream); /* NULL: it is empty */
+struct fake_item *fake_head(const struct CUstream_st *stream);   /* NULL: it is empty */
+struct fake_item *fake_newest(const struct CUstream_st *stream); /* that was just pushed */
 void fake_pop(struct CUstream_st *stream);
 /* fake_enter for a call on this stream, of whatever GPU. */
 cudaError_t fake_enter_stream(const char *name, cudaStream_t stream);

@@ -108,7 +108,7 @@ static cudaError_t wake(void) {
 }
 
 static void sleep_if_bare(void) {
-    bool is_bare = fake.blocks.n == 0 && !fake.events;
+    bool is_bare = fake.blocks.n == 0 && fake.pinned.n == 0 && !fake.events;
     for (int s = 0; s < FAKE_MAX_STREAMS; s++)
         is_bare &= !fake.streams[s].is_alive;
     if (fake.is_awake && is_bare) {
@@ -144,9 +144,10 @@ cudaError_t fake_lock(void) {
 
 cudaError_t fake_meet_failure(const char *name, struct fake_gpu *gpu) {
     cudaError_t code = fake_failure(gpu);
+    const bool is_memory = strcmp(name, "cudaMalloc") == 0 || strcmp(name, "cudaHostAlloc") == 0;
     if (code == cudaSuccess && gpu->fail.op[0] &&
         async_fault_is_due(&gpu->fail, &(struct async_what){.op = name}))
-        code = fake_complain(strcmp(name, "cudaMalloc") == 0 ? cudaErrorMemoryAllocation : cudaErrorUnknown,
+        code = fake_complain(is_memory ? cudaErrorMemoryAllocation : cudaErrorUnknown,
                              "%s: %s fails, as FAKECUDA_FAIL orders", gpu->name, name);
     return code;
 }

@@ -15,6 +15,10 @@ struct fake_item *fake_head(const struct CUstream_st *q) {
     return q->n_done < q->n_in ? q->ring[q->n_done % q->cap] : NULL;
 }
 
+struct fake_item *fake_newest(const struct CUstream_st *q) {
+    return q->ring[(q->n_in - 1) % q->cap];
+}
+
 void fake_pop(struct CUstream_st *q) { free(q->ring[q->n_done++ % q->cap]); }
 
 void fake_forget(struct CUstream_st *q) {
@@ -154,7 +158,7 @@ cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *r
     if (code != cudaSuccess || !copy)
         return fake_leave(code);
     memcpy(copy, what->payload, what->payload_bytes);
-    struct fake_item *item = stream->ring[(stream->n_in - 1) % stream->cap];
+    struct fake_item *item = fake_newest(stream);
     item->is_ready = what->is_ready;
     item->go_on = what->go_on;
     item->owner = what->owner;

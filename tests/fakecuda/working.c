@@ -58,6 +58,11 @@ static void run_head(struct CUstream_st *q) {
         (void)fake_break(q->gpu, cudaErrorLaunchFailure);
     } else if (!fake_open_blocks(item)) {
         (void)fake_break(q->gpu, cudaErrorIllegalAddress);
+    } else if (item->is_intact && !item->is_intact(item->payload)) {
+        (void)fake_complain(cudaErrorIllegalAddress,
+                            "%s: pinned memory was touched before %s (%s) was over with it", q->gpu->name,
+                            item->what.op, q->name);
+        (void)fake_break(q->gpu, cudaErrorIllegalAddress);
     } else {
         item->run(item->payload);
         if (!item->go_on || item->go_on(item->payload))
@@ -110,16 +115,38 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return fake_leave(code);
 }
 
+static uint32_t a_few(void) { return 1 + cvy_rng_below(&fake.picker.rng, ASKED); }
+
 /* Some of what is enqueued happens meanwhile: nothing would otherwise. */
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     cudaError_t code = fake_enter_stream("cudaStreamQuery", stream);
     if (code != cudaSuccess)
         return fake_leave(code);
-    (void)work(stream->gpu, stream, 1 + cvy_rng_below(&fake.picker.rng, ASKED));
+    (void)work(stream->gpu, stream, a_few());
     code = fake_failure(stream->gpu);
     if (code == cudaSuccess && !is_over(stream->gpu, stream))
         code = cudaErrorNotReady;
     if (code == cudaSuccess)
         host_has_waited(stream);
+    return fake_leave(code);
+}
+
+/* The same for what was in its stream when the event was recorded. */
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    cudaError_t code = fake_lock();
+    if (code == cudaSuccess && !fake_is_event(event))
+        code = cudaErrorInvalidResourceHandle;
+    if (code == cudaSuccess)
+        code = fake_meet_failure("cudaEventQuery", event->gpu);
+    if (code != cudaSuccess)
+        return fake_leave(code);
+    const struct CUstream_st *stream = &fake.streams[event->stream];
+    if (stream->n_done < event->until)
+        (void)work(stream->gpu, stream, a_few());
+    code = fake_failure(event->gpu);
+    if (code == cudaSuccess && stream->n_done < event->until)
+        code = cudaErrorNotReady;
+    if (code == cudaSuccess)
+        async_order_one_host_mark(&fake.order, &event->mark, fake_waited_for());
     return fake_leave(code);
 }

@@ -224,6 +224,15 @@ void async_order_one_host(const struct async_order *order, int stream, struct as
     join(&host->clock, &order->streams[stream]);
 }
 
+void async_order_one_host_mark(const struct async_order *order, const struct async_mark *mark,
+                               struct async_mark *host) {
+    if (mark->epoch != order->epoch)
+        return; /* everything since was waited for */
+    if (host->epoch != order->epoch)
+        *host = (struct async_mark){.epoch = order->epoch};
+    join(&host->clock, &mark->clock);
+}
+
 void async_order_settle(struct async_order *order) {
     order->epoch++;
     order->host = (struct async_clock){{0}};

@@ -86,6 +86,9 @@ void async_order_host(struct async_order *order, int stream);
 /* One of several hosts has waited for it: this orders only what async_order_follow is told to follow this host's
    mark. */
 void async_order_one_host(const struct async_order *order, int stream, struct async_mark *host);
+/* The same host has waited for what the mark was set behind. */
+void async_order_one_host_mark(const struct async_order *order, const struct async_mark *mark,
+                               struct async_mark *host);
 /* The host has waited for all of them: a new epoch begins. */
 void async_order_settle(struct async_order *order);
 
