@@ -26,7 +26,7 @@ for peers in 1 0; do
     export FAKECUDA_PEERS=$peers
     for strategy in ddp dp pipeline mp; do
         stops 1 "fails, as FAKECUDA_FAIL orders" FAKECUDA_FAIL "device=2,n=150" --strategy $strategy
-        # in the middle of a step; not in a copy to the host's pageable memory, in which the host itself stands
+        # in the middle of a step
         case $strategy in mp | pipeline) op=product ;; *) op=convolution ;; esac
         stops 4 "$lost" FAKECUDA_STALL "device=2,op=$op,n=9" --strategy $strategy
     done
@@ -41,14 +41,25 @@ stops 1 "GPU 1: copy" FAKECUDA_FAIL "device=1,op=copy,n=7" --strategy ddp
 stops 1 "GPU 1: copy" FAKECUDA_FAIL "device=1,op=copy,n=7" --strategy pipeline
 stops 4 "$lost" FAKECUDA_STALL "device=1,op=copy,n=7" --strategy ddp
 stops 4 "$lost" FAKECUDA_STALL "device=1,op=copy,n=7" --strategy pipeline
+# copies with the host: the host does not stand in them
+for op in upload download; do
+    for n in 1 20; do
+        stops 4 "$lost" FAKECUDA_STALL "device=0,op=$op,n=$n" --strategy single --devices cuda:0
+    done
+    FAKECUDA_PEERS=0
+    export FAKECUDA_PEERS
+    stops 4 "$lost" FAKECUDA_STALL "device=1,op=$op,n=5" --strategy ddp --devices cuda:0/0-1,cuda:1
+    unset FAKECUDA_PEERS
+done
 stops 1 "GPU 0: download" FAKECUDA_FAIL "device=0,op=download" --strategy single --devices cuda:0
 
 # calls that fail
 for n in 1 2; do
     stops 1 "memory; use a smaller batch or more shards" FAKECUDA_FAIL "device=0,op=cudaMalloc,n=$n" --strategy single --devices cuda:0
 done
+stops 1 "no 8 MiB of pinned memory on the host" FAKECUDA_FAIL "device=1,op=cudaHostAlloc,n=2" --strategy ddp
 for call in cudaStreamCreateWithFlags cudaEventCreateWithFlags cudaEventRecord cudaStreamWaitEvent cudaMemcpyAsync \
-    cudaStreamQuery cudnnCreate cublasLtCreate; do
+    cudaStreamQuery cudaEventQuery cudnnCreate cublasLtCreate; do
     stops 1 "GPU 1: $call fails, as FAKECUDA_FAIL orders" FAKECUDA_FAIL "device=1,op=$call" --strategy ddp
 done
 stops 1 "GPU 1: cudaEventRecord fails" FAKECUDA_FAIL "device=1,op=cudaEventRecord,n=12" --strategy ddp
