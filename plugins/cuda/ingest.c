@@ -1,6 +1,6 @@
 /* Images of the loader to the input tensor: copied to the device as they are, then converted, normalised and laid out
-   by one launch. The copies go by a stream of their own, so that those of the next shard go on while this one is computed:
-   there are two places for them, and each is filled again when the launch that reads it is over. */
+   by one launch. The copies go by a stream of their own, so that those of the next shard go on while this one is
+   computed: there are two places for them, and each is filled again when the launch that reads it is over. */
 #include "cuda.h"
 #include "launch.h"
 #include "layout.h"

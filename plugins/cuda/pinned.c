@@ -57,16 +57,15 @@ static uint64_t place_for(const struct cuda_ring *ring, size_t n_bytes) {
 static cvy_status take(struct cuda_device *me, struct cuda_ring *ring, size_t n_bytes,
                        struct cuda_piece **out) {
     const uint64_t begin = place_for(ring, n_bytes);
+    struct cuda_piece *piece = *out = &ring->pieces[ring->n_in % CUDA_RING_PIECES];
     while (ring->n_in - ring->n_out == CUDA_RING_PIECES ||
            (ring->n_in > ring->n_out && begin + n_bytes - oldest(ring)->begin > CUDA_RING_BYTES))
         CVY_TRY(free_oldest(me, ring));
-    struct cuda_piece *piece = &ring->pieces[ring->n_in % CUDA_RING_PIECES];
     if (!piece->is_over)
         TRY_CUDA(me, cudaEventCreateWithFlags(&piece->is_over, cudaEventDisableTiming));
     piece->begin = begin;
     piece->n_bytes = n_bytes;
     piece->to = NULL;
-    *out = piece;
     return CVY_OK;
 }
 

@@ -1,6 +1,6 @@
-/* Copies between host and GPU, and sets. With pageable memory of the host, what goes to the GPU is taken from it at once,
-   and what comes from the GPU is there when the call returns. With pinned memory, both happen when the stream gets there:
-   whoever touches the memory before is found out. */
+/* Copies between host and GPU, and sets. With pageable memory of the host, what goes to the GPU is taken from it at
+   once, and what comes from the GPU is there when the call returns. With pinned memory, both happen when the stream
+   gets there: whoever touches the memory before is found out. */
 #include "gpu.h"
 
 #include <string.h>

@@ -27,7 +27,7 @@ cudaError_t cudaHostAlloc(void **out, size_t n_bytes, unsigned flags) {
     return fake_leave(cudaSuccess);
 }
 
-/* Waits for all that the present GPU has to do; a broken one gives the memory back too, and says again what is wrong. */
+/* Waits for all that the present GPU has to do; a broken one gives the memory back too, and says what is wrong. */
 cudaError_t cudaFreeHost(void *memory) {
     if (!memory)
         return cudaSuccess;
