@@ -83,11 +83,11 @@ static void print_head(const struct cvy_bench *b) {
            o->plan.amp ? o->plan.amp : "none");
     printf("images/s: median %.1f, middle half %.1f to %.1f, best %.1f, worst %.1f of %lld steps\n",
            rate(b, 0.5), rate(b, 0.75), rate(b, 0.25), rate(b, 0), rate(b, 1), LL(b->steps));
-    printf(
-        "memory: peak %.0f MB, of which %.0f MB the arena of each device; ready in %.2f s, of which %.2f s "
-        "for its first touch\n",
-        (double)cvy_peak_memory() / 1e6, (double)f.arena_bytes / 1e6, b->ready_s,
-        cvy_session_touch_s(b->task.session));
+    bool is_host = b->task.plan->backend->is_host_memory;
+    printf("memory: peak %.0f MB%s %.0f MB %s; ready in %.2f s, of which %.2f s for its first touch\n",
+           (double)cvy_peak_memory() / 1e6, is_host ? ", of which" : " of the host, and",
+           (double)f.arena_bytes / 1e6, is_host ? "the arena of each device" : "on each device", b->ready_s,
+           cvy_session_touch_s(b->task.session));
 }
 
 static void print_kinds(const struct cvy_bench *b, const struct kinds *kinds) {
