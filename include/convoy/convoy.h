@@ -281,9 +281,8 @@ typedef struct cvy_plan cvy_plan;
 typedef struct cvy_session cvy_session;
 
 typedef struct {
-    const char
-        *devices; /* "cpu:0", "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared
-                             out among the devices of this list, in its order: one device has them all */
+    const char *devices; /* "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared out
+                            among the devices of this list, in its order: one device has them all */
     const char *
         strategy; /* "single", "dp", "ddp", "mp", "pipeline", "hybrid"; NULL: single on one device, else ddp */
     const char *mesh;     /* hybrid: "data=2,pipe=2"; NULL elsewhere */
@@ -295,7 +294,7 @@ typedef struct {
                        fixed S and T the result has the same bits on any number of devices */
     bool sync_bn; /* batch-norm over all shards: of single, dp and ddp, which keep all shards' activations */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
-    const char *conv_algo;  /* "auto", "direct", "winograd" where it can; what `bench tune` found; NULL: auto */
+    const char *conv_algo;  /* "auto", "direct", "winograd"; what `bench tune` found; NULL: auto */
     bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */
     const char *amp; /* mixed precision: "bf16", "fp16"; NULL: none. Parameters are float32 in any case */
     bool tf32;       /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
@@ -303,6 +302,7 @@ typedef struct {
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */
+    const char *freeze;                /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
     uint64_t seed;                     /* of initial weights and dropout */
     double timeout_s;                  /* 30: deadline of each wait between devices */
     bool timeline;    /* record what every instruction took, for the project's own benchmarks */

@@ -100,6 +100,21 @@ static const struct flag weights_flags[] = {
 };
 GROUP(weights, "Weights");
 
+static const struct flag finetune_flags[] = {
+    FLAG("replace-head", SWITCH, replace_head,
+         "take all of --weights but the parameters whose shape depends on the number of classes: those are "
+         "drawn anew",
+         .initial = "false"),
+    FLAG("freeze", TEXT, freeze,
+         "parameters that keep their values: names with * and ?, as in \"conv1.*,bn1.*,layer?.*\"; they have "
+         "no "
+         "gradient and no state of the optimiser. As with requires_grad=False in PyTorch, the running "
+         "statistics of "
+         "their batch-norms go on",
+         .value_name = "PATTERNS"),
+};
+GROUP(finetune, "Fine-tuning");
+
 static const struct flag data_flags[] = {
     FLAG("data", TEXT, data, "data set: digits, folder:DIR, ...; `convoy data` lists the formats",
          .value_name = "SPEC", .is_place = true),

@@ -36,6 +36,7 @@ static cvy_status go_on(struct flag_values *values) {
     if (dir && !o->output_dir)
         o->output_dir = dir;
     o->weights = NULL; /* those that the run began with */
+    o->replace_head = 0;
     return CVY_OK;
 }
 
@@ -56,6 +57,7 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
     const struct options *o = values->options;
     *out = (struct cvy_trainer_options){.schedule = options_schedule(o),
                                         .weights = o->weights,
+                                        .replace_head = o->replace_head == 1,
                                         .resume = o->resume,
                                         .output_dir = o->output_dir,
                                         .overwrite = o->overwrite == 1,
@@ -138,6 +140,8 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     CVY_TRY(go_on(values));
+    if (o->replace_head == 1 && !o->weights)
+        return CVY_FAIL(CVY_ERR_USAGE, "--replace-head: give the --weights that the rest comes from");
     drop_of_other_strategy(values);
     if (o->test_only)
         return eval_run(values, log);
@@ -154,11 +158,23 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {
-    &group_shape,   &group_weights,   &group_data,     &group_prepare,
-    &group_augment, &group_batch,     &group_devices,  &group_kernels,
-    &group_step,    &group_optimizer, &group_schedule, &group_run,
-    &group_seed,    &group_tuning,    &group_common,   NULL};
+static const struct flag_group *const groups[] = {&group_shape,
+                                                  &group_weights,
+                                                  &group_finetune,
+                                                  &group_data,
+                                                  &group_prepare,
+                                                  &group_augment,
+                                                  &group_batch,
+                                                  &group_devices,
+                                                  &group_kernels,
+                                                  &group_step,
+                                                  &group_optimizer,
+                                                  &group_schedule,
+                                                  &group_run,
+                                                  &group_seed,
+                                                  &group_tuning,
+                                                  &group_common,
+                                                  NULL};
 
 const struct command command_train = {
     .name = "train",

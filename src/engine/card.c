@@ -255,13 +255,19 @@ static cvy_status check_names(const struct cvy_card *card, const struct cvy_data
     return CVY_OK;
 }
 
-cvy_status cvy_card_check(const struct cvy_card *card, const struct cvy_task *task, const char *path) {
-    if (!card->model)
-        return CVY_OK;
+cvy_status cvy_card_check_model(const struct cvy_card *card, const struct cvy_task *task, const char *path) {
     const struct cvy_task_options *o = &task->options;
-    if (strcmp(card->model, o->model) != 0)
+    if (card->model && strcmp(card->model, o->model) != 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s holds the model '%s', not '%s': give --model %s or other weights",
                         path, card->model, o->model, card->model);
+    return CVY_OK;
+}
+
+cvy_status cvy_card_check(const struct cvy_card *card, const struct cvy_task *task, const char *path) {
+    const struct cvy_task_options *o = &task->options;
+    if (!card->model)
+        return CVY_OK;
+    CVY_TRY(cvy_card_check_model(card, task, path));
     if (card->num_classes != o->num_classes)
         return CVY_FAIL(CVY_ERR_DATA, "%s holds a model of %lld classes, not %lld", path,
                         LL(card->num_classes), LL(o->num_classes));

@@ -32,8 +32,10 @@ cvy_status cvy_card_save(const struct cvy_card *card, cvy_session *session, cons
 /* Is this file's network the task's? CVY_ERR_DATA names the first difference: model, number of classes, or a
    class's name. An empty card fits (the tensors' names and shapes are checked when they are loaded). */
 cvy_status cvy_card_check(const struct cvy_card *card, const struct cvy_task *task, const char *path);
-/* Fills what the options leave open from the card: model, classes, channels, input, resize, mean and std. Texts are the
-   card's, which must outlive the options. */
+/* The same of the model alone. */
+cvy_status cvy_card_check_model(const struct cvy_card *card, const struct cvy_task *task, const char *path);
+/* Fills what the options leave open from the card: model, classes, channels, input, resize, mean and std. Texts are
+   the card's, which must outlive the options. */
 void cvy_card_complete(const struct cvy_card *card, struct cvy_task_options *options);
 
 #endif

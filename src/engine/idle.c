@@ -16,7 +16,7 @@ int cvy_plan_idle(const struct cvy_plan *plan, int most, struct cvy_text *names)
     int n = 0;
     for (size_t v = 0; g && v < g->values.n; v++) {
         const struct cvy_value_info *info = &g->values.data[v];
-        if (info->kind != CVY_VALUE_PARAM || is_trained(g, (cvy_value)v))
+        if (info->kind != CVY_VALUE_PARAM || info->is_frozen || is_trained(g, (cvy_value)v))
             continue;
         if (n < most)
             cvy_text_printf(names, "%s%s", n ? ", " : "", info->name);

@@ -31,6 +31,7 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
     CVY_TRY(copy_text(plan, &o->backend));
     CVY_TRY(copy_text(plan, &o->conv_algo));
     CVY_TRY(copy_text(plan, &o->amp));
+    CVY_TRY(copy_text(plan, &o->freeze));
     CVY_TRY(copy_text(plan, &o->optimizer));
     CVY_TRY(copy_text(plan, &o->optimizer_attributes));
     o->bucket_mb = o->bucket_mb > 0 ? o->bucket_mb : 25;
@@ -151,6 +152,8 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
         cvy_graph_free(plan->fused);
         plan->fused = synced;
     }
+    if (plan->options.freeze)
+        CVY_TRY_OUT(cvy_pass_freeze(plan->fused, plan->options.freeze));
     CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
     CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
     CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy, true));

@@ -25,6 +25,9 @@ void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);
 cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
                                     const struct cvy_safetensors_pair *metadata, size_t n_metadata);
 
+/* cvy_load_weights of all but these n names, which the file may lack or have in another shape. Collective. */
+cvy_status cvy_session_load_body(cvy_session *session, const char *path, const char *const *head, size_t n);
+
 /* The optimiser's state values (momentum and the like) as plain safetensors named "PARAMETER.STATE", and the
    number of updates done so far. Loading refuses a missing, unknown or misshapen tensor by name. Collective. */
 cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path);

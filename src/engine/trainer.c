@@ -19,21 +19,6 @@ static double seconds_since(int64_t start_ns) { return (double)(cvy_now_ns() - s
 
 /* ---- opening -------------------------------------------------------------------------------------------- */
 
-cvy_status cvy_task_load_weights(struct cvy_task *task, const char *path) {
-    char *file;
-    struct cvy_card card;
-    CVY_TRY(cvy_weights_find(path, &file));
-    cvy_status status = cvy_card_read(file, &card);
-    if (status == CVY_OK) {
-        status = cvy_card_check(&card, task, file);
-        if (status == CVY_OK)
-            status = cvy_load_weights(task->session, file);
-        cvy_card_free(&card);
-    }
-    free(file);
-    return status;
-}
-
 /* Rank 0 writes for all processes. */
 static bool is_writer(const struct cvy_trainer *t) { return cvy_world_rank(t->options.task.plan.world) == 0; }
 
@@ -78,7 +63,7 @@ static cvy_status start(struct cvy_trainer *t) {
     } else {
         t->state = (struct cvy_train_state){.best_epoch = -1};
         if (o->weights)
-            CVY_TRY(cvy_task_load_weights(&t->task, o->weights));
+            CVY_TRY((o->replace_head ? cvy_task_load_body : cvy_task_load_weights)(&t->task, o->weights));
     }
     CVY_TRY(cvy_resume_describe(&t->task, &t->state));
     int64_t n = t->task.train->n;

@@ -18,6 +18,7 @@ struct cvy_trainer_options {
     struct cvy_task_options task;           /* kind CVY_TASK_TRAIN */
     struct cvy_lr_schedule schedule;        /* updates_per_epoch is set by the trainer */
     const char *weights;                    /* to start from; NULL: drawn from the seed */
+    bool replace_head;                      /* those weights but the head's */
     const char *resume;                     /* a checkpoint to go on from; NULL: none */
     const char *output_dir;                 /* NULL: nothing is written */
     bool overwrite;                         /* a run that lies in output_dir may be replaced */
@@ -67,5 +68,8 @@ void cvy_trainer_close(struct cvy_trainer *trainer);
 /* Loads the weights behind PATH (see cvy_weights_find) into an open task, after checking that they are its
    network's and its classes'. Collective. */
 cvy_status cvy_task_load_weights(struct cvy_task *task, const char *path);
+/* The same for weights that may be of other classes: all but the head, the parameters whose shape depends on the
+   number of classes; they stay as they are, which is logged. CVY_ERR_USAGE: there is none. Collective. */
+cvy_status cvy_task_load_body(struct cvy_task *task, const char *path);
 
 #endif

@@ -126,17 +126,36 @@ static cvy_status check_tensor(struct cvy_weights_file *file, const char *path, 
     return status;
 }
 
+/* What of a file is loaded: all that is selected but those names, which the file may have or not. */
+struct wanted {
+    selector select;
+    const char *const *but;
+    size_t n_but;
+};
+
+static bool is_left_out(const struct wanted *wanted, const char *name) {
+    for (size_t i = 0; i < wanted->n_but; i++) {
+        if (strcmp(wanted->but[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_wanted(const struct wanted *wanted, const struct cvy_stored *s) {
+    return wanted->select(s) && !is_left_out(wanted, s->name);
+}
+
 /* Everything is checked before anything is changed. */
-static cvy_status check_file(const struct cvy_session *session, selector select, const char *path,
+static cvy_status check_file(const struct cvy_session *session, const struct wanted *wanted, const char *path,
                              struct cvy_weights_file *file) {
     for (size_t i = 0; i < session->stored.n; i++) {
-        if (select(session->stored.data[i]))
+        if (is_wanted(wanted, session->stored.data[i]))
             CVY_TRY(check_tensor(file, path, session->stored.data[i]));
     }
     for (size_t i = 0; i < cvy_weights_file_count(file); i++) {
         const char *name = cvy_weights_file_name(file, i);
         const struct cvy_stored *s = find_stored(session, name);
-        if (!s || !select(s))
+        if (!is_left_out(wanted, name) && (!s || !wanted->select(s)))
             return CVY_FAIL(CVY_ERR_DATA,
                             "%s: has a tensor '%s' that this model lacks; is it of another model?", path,
                             name);
@@ -144,7 +163,8 @@ static cvy_status check_file(const struct cvy_session *session, selector select,
     return CVY_OK;
 }
 
-static cvy_status load_values(struct cvy_session *session, selector select, struct cvy_weights_file *file) {
+static cvy_status load_values(struct cvy_session *session, const struct wanted *wanted,
+                              struct cvy_weights_file *file) {
     void *host = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
@@ -152,7 +172,7 @@ static cvy_status load_values(struct cvy_session *session, selector select, stru
         const struct cvy_stored *s = session->stored.data[i];
         struct cvy_desc desc;
         const void *bytes;
-        if (!select(s))
+        if (!is_wanted(wanted, s))
             continue;
         CVY_TRY_OUT(cvy_weights_file_find(file, s->name, &desc, &bytes));
         memcpy(host, bytes, cvy_desc_bytes(&desc)); /* the file's bytes lie at any address */
@@ -163,19 +183,26 @@ out:
     return status;
 }
 
-static cvy_status load(struct cvy_session *session, selector select, const char *path) {
+static cvy_status load(struct cvy_session *session, const struct wanted *wanted, const char *path) {
     struct cvy_weights_file *file = NULL;
     CVY_TRY(cvy_weights_file_open(path, &file));
-    cvy_status status = check_file(session, select, path, file);
+    cvy_status status = check_file(session, wanted, path, file);
     if (status == CVY_OK)
-        status = load_values(session, select, file);
+        status = load_values(session, wanted, file);
     cvy_weights_file_free(file);
     return status == CVY_OK ? cvy_session_spread(session) : status;
 }
 
 /* ---- the interface ----------------------------------------------------------------------------------- */
 
-cvy_status cvy_load_weights(cvy_session *session, const char *path) { return load(session, is_weight, path); }
+cvy_status cvy_load_weights(cvy_session *session, const char *path) {
+    return load(session, &(struct wanted){.select = is_weight}, path);
+}
+
+cvy_status cvy_session_load_body(struct cvy_session *session, const char *path, const char *const *head,
+                                 size_t n) {
+    return load(session, &(struct wanted){.select = is_weight, .but = head, .n_but = n}, path);
+}
 
 cvy_status cvy_save_weights(cvy_session *session, const char *path) {
     return save(session, is_weight, path, NULL, 0);
@@ -191,7 +218,7 @@ cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path) {
 }
 
 cvy_status cvy_session_load_optimizer(cvy_session *session, const char *path, int64_t n_updates) {
-    CVY_TRY(load(session, is_state, path));
+    CVY_TRY(load(session, &(struct wanted){.select = is_state}, path));
     session->n_updates = (uint64_t)n_updates;
     return CVY_OK;
 }

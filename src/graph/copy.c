@@ -20,6 +20,7 @@ static cvy_status copy_root(struct cvy_graph *to, const struct cvy_value_info *f
     copy->init = from->init;
     copy->layout = from->layout;
     copy->has_batch = from->has_batch;
+    copy->is_frozen = from->is_frozen;
     return CVY_OK;
 }
 

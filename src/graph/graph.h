@@ -36,6 +36,7 @@ struct cvy_value_info {
     struct cvy_init init;
     const struct cvy_layout *layout; /* set by the choose pass; owned by the backend's device */
     bool is_private;                 /* see cvy_op.private_out */
+    bool is_frozen;                  /* PARAM: gets no gradient */
     bool
         has_batch; /* INPUT: its first dimension is the batch. Said once, where the input is made, never guessed
                          from a size: "divisor" and "rng" have none */

@@ -16,7 +16,8 @@ struct sweep {
 
 static void mark_trained(struct sweep *s) {
     for (size_t v = 0; v < s->n_values; v++) {
-        s->is_trained[v] = s->g->values.data[v].kind == CVY_VALUE_PARAM;
+        const struct cvy_value_info *info = &s->g->values.data[v];
+        s->is_trained[v] = info->kind == CVY_VALUE_PARAM && !info->is_frozen;
         s->grad[v] = CVY_NONE;
     }
     for (size_t i = 0; i < s->n_forward; i++) {

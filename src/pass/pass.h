@@ -1,6 +1,6 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
-     built graph -> mode -> fuse -> (sync_bn) -> stage -> (cast) -> autodiff -> update -> choose -> (strategy) -> memory
-   All are Local and deterministic: their result is a function of their arguments alone. */
+     built graph -> mode -> fuse -> (sync_bn) -> (freeze) -> stage -> (cast) -> autodiff -> update -> choose ->
+   (strategy) -> memory All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
 
@@ -19,6 +19,10 @@ cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out);
    of rows among them. After fuse, before autodiff. */
 cvy_status cvy_pass_sync_bn(const struct cvy_graph *g, int64_t n_shards, struct cvy_graph **out);
 
+/* freeze: marks the parameters whose names match one of the patterns, "conv1.*,bn1.*" (fnmatch): autodiff makes no
+   gradient of them. CVY_ERR_USAGE: a pattern that fits none, or nothing is left to train. Before stage. */
+cvy_status cvy_pass_freeze(struct cvy_graph *g, const char *patterns);
+
 /* stage: gives every node its stage: all 0 for one stage, else what cvy_stage said, else balanced by what a layer's
    forward and backward nodes cost; under a limit of memory among the cuts whose stages are estimated to fit, or when
    none does, where least is missing. */
@@ -30,8 +34,8 @@ struct cvy_stage_options {
     const int32_t *n_slots, *n_sums; /* per stage: shards in flight, copies of the gradients */
 };
 cvy_status cvy_pass_stages(struct cvy_graph *g, int32_t n_stages, const struct cvy_stage_options *options);
-/* The estimate that balancing goes by: the layer of a forward node, with what g has of its backward pass, in seconds of
-   an imagined processor. */
+/* The estimate that balancing goes by: the layer of a forward node, with what g has of its backward pass, in seconds
+   of an imagined processor. */
 double cvy_layer_time(const struct cvy_graph *g, const struct cvy_node *node,
                       const struct cvy_stage_options *options);
 /* The stages of another graph of the same model: evaluation runs where training keeps the parameters. */
