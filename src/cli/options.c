@@ -86,10 +86,22 @@ static double default_of(const struct options *o, const char *name, double commo
     return count_attribute(o->opt_args, name) ? NAN : common;
 }
 
+/* The weight decay of a group of parameters, for the plan to take apart again. */
+static cvy_status add_decay(const struct cvy_op *op, const char *flag, const char *name, double value,
+                            struct cvy_text *out) {
+    if (!isnan(value) && !has_attribute(op, "weight_decay"))
+        return CVY_FAIL(CVY_ERR_USAGE, "--%s: the optimiser %s has no weight decay", flag, op->name);
+    if (!isnan(value))
+        cvy_text_printf(out, "%s%s=%.17g", out->n ? " " : "", name, value);
+    return CVY_OK;
+}
+
 static cvy_status add_attributes(const struct options *o, const struct cvy_op *op, struct cvy_text *out) {
     CVY_TRY(add_attribute(op, "momentum", "momentum", o->momentum, default_of(o, "momentum", 0.9), out));
     CVY_TRY(add_attribute(op, "weight-decay", "weight_decay", o->weight_decay,
                           default_of(o, "weight_decay", 1e-4), out));
+    CVY_TRY(add_decay(op, "norm-weight-decay", "norm_weight_decay", o->norm_weight_decay, out));
+    CVY_TRY(add_decay(op, "bias-weight-decay", "bias_weight_decay", o->bias_weight_decay, out));
     CVY_TRY(add_attribute(op, "dampening", "dampening", o->dampening, NAN, out));
     if (o->nesterov >= 0) {
         if (!has_attribute(op, "nesterov"))

@@ -27,7 +27,7 @@ struct options { /* in the order of the groups */
     double bucket_mb, first_bucket_mb, timeout_s;
 
     const char *opt, *opt_args;
-    double momentum, weight_decay, dampening, label_smoothing;
+    double momentum, weight_decay, norm_weight_decay, bias_weight_decay, dampening, label_smoothing;
     int nesterov;
 
     const char *lr_scheduler, *lr_warmup_method;

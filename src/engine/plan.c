@@ -113,37 +113,13 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
 
 /* ---- graphs ---------------------------------------------------------------------------------------- */
 
-static cvy_status find_optimizer(const char *name, const struct cvy_op **out) {
-    const char *names[64];
-    size_t n, n_names = 0;
-    const struct cvy_op *const *table = cvy_op_table(&n);
-    *out = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if ((table[i]->flags & CVY_OP_OPTIMIZER) && n_names < 64)
-            names[n_names++] = table[i]->name;
-        if ((table[i]->flags & CVY_OP_OPTIMIZER) && strcmp(table[i]->name, name) == 0)
-            *out = table[i];
-    }
-    if (*out)
-        return CVY_OK;
-    char suggestion[CVY_SUGGESTION];
-    return CVY_FAIL(CVY_ERR_USAGE, "no optimizer '%s'%s; `convoy train --help` lists them", name,
-                    cvy_suggest(suggestion, name, names, n_names));
-}
-
 static cvy_status make_training_graph(struct cvy_plan *plan) {
     static const char *const wanted[] = {"loss", "hits"};
     struct cvy_graph *mode = NULL, *copy = NULL, *synced = NULL;
     struct cvy_update_options update = {.first_bucket_bytes =
                                             (size_t)(plan->options.first_bucket_mb * 1048576),
                                         .bucket_bytes = (size_t)(plan->options.bucket_mb * 1048576)};
-    void *attrs = NULL;
-    CVY_TRY(find_optimizer(plan->options.optimizer, &update.optimizer));
-    CVY_TRY(cvy_pool_alloc(&plan->pool, update.optimizer->attrs_size, &attrs));
-    cvy_attrs_default(update.optimizer, attrs);
-    if (plan->options.optimizer_attributes)
-        CVY_TRY(cvy_attrs_parse(update.optimizer, plan->options.optimizer_attributes, attrs));
-    update.attrs = attrs;
+    CVY_TRY(cvy_plan_optimizer(plan, &update));
     cvy_status status;
     CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
     CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));

@@ -156,4 +156,7 @@ cvy_status cvy_diagnose(struct cvy_worker *worker, struct cvy_work *work);
 cvy_status cvy_stored_read(struct cvy_worker *worker, const struct cvy_stored *stored, void *host);
 cvy_status cvy_stored_write(struct cvy_worker *worker, const struct cvy_stored *stored, const void *host);
 
+/* The optimiser that the options name, and its attributes, for the update pass. */
+cvy_status cvy_plan_optimizer(struct cvy_plan *plan, struct cvy_update_options *update);
+
 #endif

@@ -196,7 +196,8 @@ static cvy_status train(struct cvy_graph *g) {
     void *attrs = calloc(1, sgd->attrs_size);
     assert_non_null(attrs);
     cvy_attrs_default(sgd, attrs);
-    struct cvy_update_options options = {sgd, attrs, 1 << 20, 1 << 20};
+    struct cvy_update_options options = {
+        .optimizer = sgd, .attrs = {attrs}, .first_bucket_bytes = 1 << 20, .bucket_bytes = 1 << 20};
     assert_ok(cvy_pass_stages(g, 2, &balance));
     assert_ok(cvy_pass_autodiff(g));
     cvy_status status = cvy_pass_update(g, &options);

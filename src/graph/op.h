@@ -91,6 +91,7 @@ enum cvy_op_flags {
     CVY_OP_LOW = 128,      /* --amp: the inputs of narrow_in come in the low precision */
     CVY_OP_FOLLOWS = 256,  /* --amp: they do when all of them are there already, else in float32 */
     CVY_OP_PACKS = 512,    /* of a parameter, run once after its update and not for each shard */
+    CVY_OP_NORM = 1024,    /* a normalisation: its parameters are those of --norm-weight-decay */
 };
 
 struct cvy_op {

@@ -269,7 +269,7 @@ const struct cvy_op cvy_op_batch_norm = {
     .in_names = (const char *const[]){"x", "weight", "bias", "running_mean", "running_var", "residual"},
     .out_names = (const char *const[]){"y", "mean", "var", "stats", "mask"},
     .private_out = 1u << CVY_BATCH_NORM_MASK,
-    .flags = CVY_OP_FOLLOWS,
+    .flags = CVY_OP_FOLLOWS | CVY_OP_NORM,
     .aliases = (const struct cvy_alias[]){{CVY_BATCH_NORM_Y, CVY_BATCH_NORM_X},
                                           {CVY_BATCH_NORM_Y, CVY_BATCH_NORM_RESIDUAL}},
     .n_aliases = 2,

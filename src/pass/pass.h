@@ -51,10 +51,13 @@ cvy_status cvy_pass_cast(const struct cvy_graph *g, cvy_dtype low, struct cvy_gr
 cvy_status cvy_pass_autodiff(struct cvy_graph *g);
 
 /* update: orders the reducibles by stage, last first, cuts them into buckets of one stage each, and appends, for each
-   bucket, the optimiser over its parameters. */
+   bucket, the optimiser over its parameters, a node for each group. */
+/* Groups of parameters that may have a weight decay of their own, as torchvision forms them: "X.bias" of any layer,
+   then what else belongs to a normalisation (CVY_OP_NORM), then the rest. */
+enum cvy_decay { CVY_DECAY_OTHER, CVY_DECAY_NORM, CVY_DECAY_BIAS, CVY_N_DECAYS };
 struct cvy_update_options {
     const struct cvy_op *optimizer;
-    const void *attrs;                       /* its attributes */
+    const void *attrs[CVY_N_DECAYS];         /* its attributes; NULL but for the rest: no group of its own */
     size_t first_bucket_bytes, bucket_bytes; /* borders; one tensor is never cut */
 };
 cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options *options);

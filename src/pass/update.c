@@ -110,8 +110,28 @@ static cvy_status add_states(struct cvy_graph *g, const struct cvy_op *op, cvy_v
     return CVY_OK;
 }
 
+static bool is_of_norm(const struct cvy_graph *g, cvy_value param) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct cvy_node *node = &g->nodes.data[i];
+        for (int k = 0; (node->op->flags & CVY_OP_NORM) && k < node->n_in; k++) {
+            if (node->in[k] == param)
+                return true;
+        }
+    }
+    return false;
+}
+
+static enum cvy_decay decay_of(const struct cvy_graph *g, const struct cvy_update_options *o,
+                               cvy_value param) {
+    const char *name = cvy_graph_value(g, param)->name, *dot = strrchr(name, '.');
+    if (o->attrs[CVY_DECAY_BIAS] && strcmp(dot ? dot + 1 : name, "bias") == 0)
+        return CVY_DECAY_BIAS;
+    return o->attrs[CVY_DECAY_NORM] && is_of_norm(g, param) ? CVY_DECAY_NORM : CVY_DECAY_OTHER;
+}
+
 static cvy_status optimise_bucket(struct cvy_graph *g, const struct cvy_update_options *o, cvy_value hyper,
-                                  int32_t bucket) {
+                                  int32_t bucket, enum cvy_decay decay) {
+    static const char *const suffixes[CVY_N_DECAYS] = {"", ".norm", ".bias"};
     const struct cvy_op *op = o->optimizer;
     cvy_value *in = NULL;
     char *name = NULL;
@@ -122,7 +142,7 @@ static cvy_status optimise_bucket(struct cvy_graph *g, const struct cvy_update_o
     in[n++] = hyper;
     for (size_t i = 0; i < g->reducibles.n; i++) {
         const struct cvy_reducible r = g->reducibles.data[i];
-        if (r.kind == CVY_REDUCE_GRADIENT && r.bucket == bucket) {
+        if (r.kind == CVY_REDUCE_GRADIENT && r.bucket == bucket && decay_of(g, o, r.target) == decay) {
             stage = stage_of(g, &r);
             CVY_TRY_OUT(check_param(g, &r));
             in[n] = r.target;
@@ -132,10 +152,10 @@ static cvy_status optimise_bucket(struct cvy_graph *g, const struct cvy_update_o
         }
     }
     if (n > 1) {
-        CVY_TRY_OUT(cvy_pool_printf(&g->pool, &name, "%s.%d", op->name, bucket));
+        CVY_TRY_OUT(cvy_pool_printf(&g->pool, &name, "%s.%d%s", op->name, bucket, suffixes[decay]));
         struct cvy_node_spec spec = {.op = op,
                                      .name = name,
-                                     .attrs = o->attrs,
+                                     .attrs = o->attrs[decay],
                                      .in = in,
                                      .n_in = n,
                                      .phase = CVY_PHASE_UPDATE,
@@ -156,7 +176,8 @@ cvy_status cvy_pass_update(struct cvy_graph *g, const struct cvy_update_options 
     place_statistics(g);
     CVY_TRY(cvy_graph_add_value(g, "hyper", &hyper_desc, CVY_VALUE_HYPER, &hyper));
     for (int32_t b = 0; b < g->n_buckets; b++) {
-        CVY_TRY(optimise_bucket(g, options, hyper, b));
+        for (enum cvy_decay k = CVY_DECAY_OTHER; k < CVY_N_DECAYS; k++)
+            CVY_TRY(optimise_bucket(g, options, hyper, b, k));
     }
     return CVY_OK;
 }
