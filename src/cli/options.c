@@ -49,6 +49,22 @@ struct cvy_lr_schedule options_schedule(const struct options *o) {
                                     .updates_per_epoch = 1};
 }
 
+cvy_status options_scale_lr(struct flag_values *values) {
+    struct options *o = values->options;
+    bool is_lr_given = flags_given(values, "lr");
+    if (is_lr_given && flags_given(values, "lr-base"))
+        return CVY_FAIL(CVY_ERR_USAGE, "--lr and --lr-base: give one of them");
+    if (isnan(o->lr_base) || is_lr_given)
+        return CVY_OK;
+    double ratio = (double)(o->batch_size * o->accumulate) / (double)o->lr_base_size;
+    bool is_root = strcmp(o->lr_base_scale, "sqrt") == 0;
+    o->lr = o->lr_base * (is_root ? sqrt(ratio) : ratio);
+    if (cvy_world_rank(o->world) == 0)
+        printf("learning rate %g = %g x %s%lld/%lld%s\n", o->lr, o->lr_base, is_root ? "sqrt(" : "",
+               (long long)(o->batch_size * o->accumulate), (long long)o->lr_base_size, is_root ? ")" : "");
+    return CVY_OK;
+}
+
 /* ---- the optimiser's attributes ------------------------------------------------------------------------ */
 
 static bool has_attribute(const struct cvy_op *op, const char *name) {

@@ -31,9 +31,11 @@ struct options { /* in the order of the groups */
     int nesterov;
 
     const char *lr_scheduler, *lr_warmup_method;
-    double lr, lr_min, lr_step_size, lr_gamma, lr_warmup_epochs, lr_warmup_decay;
+    const char *lr_base_scale;
+    int64_t lr_base_size;
+    double lr, lr_base, lr_min, lr_step_size, lr_gamma, lr_warmup_epochs, lr_warmup_decay;
 
-    int64_t epochs, print_freq;
+    int64_t epochs, print_freq, early_stop;
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;
@@ -74,6 +76,8 @@ cvy_status options_optimizer(struct flag_values *values, const char **attributes
 /* For the help of commands with these groups: every optimiser with its attributes, every schedule's formula. */
 void options_optimizer_help(struct cvy_text *out);
 struct cvy_lr_schedule options_schedule(const struct options *options);
+/* With --lr-base sets --lr by the rule, unless the command line gives that; prints how. CVY_ERR_USAGE: it gives both. */
+cvy_status options_scale_lr(struct flag_values *values);
 /* All of a task; the optimiser only for training. */
 cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,
                         struct cvy_task_options *out);

@@ -83,6 +83,11 @@ static void warmups(struct flag_names *out) {
     add_name(out, "constant");
 }
 
+static void scales(struct flag_names *out) {
+    add_name(out, "linear");
+    add_name(out, "sqrt");
+}
+
 static const struct flag shape_flags[] = {
     FLAG("model", TEXT, model, "the network; `convoy models` says more", .choices = models),
     FLAG("num-classes", INT, num_classes, "classes of the last layer; 0: those of the data", .initial = "0",
@@ -220,6 +225,15 @@ static const struct flag optimizer_flags[] = {
 GROUP(optimizer, "Optimiser");
 
 static const struct flag schedule_flags[] = {
+    FLAG("lr-base", FLOAT, lr_base,
+         "instead of --lr: the rate for updates of --lr-base-size images; it is scaled to those that there "
+         "are, "
+         "--batch-size times --accumulate",
+         .min = 0, .max = INFINITY),
+    FLAG("lr-base-size", INT, lr_base_size, "the batch size that --lr-base is for", .initial = "256",
+         .min = 1, .max = 1 << 24),
+    FLAG("lr-base-scale", TEXT, lr_base_scale, "in proportion to the batch size, or to its root",
+         .initial = "linear", .choices = scales),
     FLAG("lr-scheduler", TEXT, lr_scheduler, "how the rate goes on, update by update", .initial = "step",
          .choices = schedules),
     FLAG("lr-step-size", FLOAT, lr_step_size, "step: epochs between two steps", .initial = "30", .min = 0,
@@ -237,6 +251,9 @@ GROUP(schedule, "Learning rate");
 
 static const struct flag run_flags[] = {
     FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
+    FLAG("early-stop", INT, early_stop,
+         "end after so many epochs in which no validation was better than the best before; 0: never",
+         .initial = "0", .min = 0, .max = 1 << 24),
     FLAG("shuffle", SWITCH, shuffle, "a new order each epoch; --no-shuffle: as the images lie",
          .initial = "true"),
     FLAG("output-dir", TEXT, output_dir,

@@ -62,6 +62,7 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
                                         .output_dir = o->output_dir,
                                         .overwrite = o->overwrite == 1,
                                         .log_every = o->print_freq,
+                                        .early_stop = o->early_stop,
                                         .is_shards_fixed = o->shards > 0,
                                         .is_threads_fixed = o->threads > 0};
     return options_task(values, CVY_TASK_TRAIN, log, &out->task);
@@ -148,6 +149,8 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
     cvy_status status = command_no_rest(values);
+    if (status == CVY_OK)
+        status = options_scale_lr(values);
     if (status == CVY_OK)
         status = make_options(values, log, &options);
     CVY_TRY(command_agree(values, status));

@@ -264,12 +264,22 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     return CVY_OK;
 }
 
+/* The newest epochs brought nothing: a run that is resumed then ends at once, too. */
+static bool has_stalled(const struct cvy_trainer *t) {
+    const struct cvy_train_state *s = &t->state;
+    return t->options.early_stop > 0 && s->step == 0 && s->epoch - 1 - s->best_epoch >= t->options.early_stop;
+}
+
 cvy_status cvy_trainer_run(struct cvy_trainer *t) {
-    while (t->state.epoch < t->options.schedule.n_epochs) {
+    while (t->state.epoch < t->options.schedule.n_epochs && !has_stalled(t)) {
         CVY_TRY(train_epoch(t));
         CVY_TRY(end_epoch(t));
         if (t->state.epoch < t->options.schedule.n_epochs)
             CVY_TRY(heed_interrupts(t));
     }
+    if (has_stalled(t) && is_writer(t))
+        cvy_log(&t->options.task.plan.log, CVY_LOG_INFO,
+                "stopped early, after epoch %lld: none has been better than epoch %lld", LL(t->state.epoch),
+                LL(t->state.best_epoch + 1));
     return t->is_evaluated ? CVY_OK : evaluate(t); /* not yet when a finished run is resumed */
 }

@@ -23,6 +23,7 @@ struct cvy_trainer_options {
     const char *output_dir;                 /* NULL: nothing is written */
     bool overwrite;                         /* a run that lies in output_dir may be replaced */
     int64_t log_every;                      /* steps between two that are written down, at least 1 */
+    int64_t early_stop;                     /* epochs without a better validation that end the run; 0: none */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
 
