@@ -100,12 +100,17 @@ static const struct cvy_kernel_impl *const kernels[] = {
     NULL,
 };
 
+static const char *amp_refusal(cvy_dtype low) {
+    (void)low;
+    return NULL;
+}
+
 const struct cvy_backend cuda_backend = {
     .name = "cuda",
     .help = "NVIDIA GPUs, by cuDNN and cuBLASLt",
     .is_host_memory = false,
     .has_parts = true,
-    .has_amp = true,
+    .amp_refusal = amp_refusal,
     .available = cuda_available,
     .count = count,
     .open = open_device,

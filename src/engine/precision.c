@@ -8,12 +8,13 @@ cvy_status cvy_plan_choose_precision(struct cvy_plan *plan) {
     plan->low = !amp ? CVY_F32 : strcmp(amp, "bf16") == 0 ? CVY_BF16 : CVY_F16;
     if (amp && strcmp(amp, "bf16") && strcmp(amp, "fp16"))
         return CVY_FAIL(CVY_ERR_USAGE, "mixed precision '%s': take bf16 or fp16", amp);
-    if (amp && !plan->backend->has_amp)
-        return CVY_FAIL(
-            CVY_ERR_USAGE,
-            "backend %s computes in float32 only: leave --amp %s out, or take cuda devices or, slowly, "
-            "--backend reference",
-            plan->backend->name, amp);
+    if (!amp)
+        return CVY_OK;
+    const struct cvy_backend *backend = plan->backend;
+    const char *reason =
+        backend->amp_refusal ? backend->amp_refusal(plan->low) : "it computes in float32 only";
+    if (reason)
+        return CVY_FAIL(CVY_ERR_USAGE, "backend %s, --amp %s: %s", backend->name, amp, reason);
     return CVY_OK;
 }
 

@@ -98,10 +98,12 @@ struct cvy_backend {
     const char *help;
     bool is_host_memory; /* pointers can be read by the host: then the reference fallback works in place */
     bool has_parts;      /* several devices may share one piece of hardware: cuda:0/0, cuda:0/1 */
-    bool has_amp;        /* its kernels take bfloat16 and float16 where operators do */
 
     /* CVY_ERR_UNSUPPORTED says why no such device can be used here, and what to install. NULL: they can. Local. */
     cvy_status (*available)(void);
+    /* --amp: do its kernels take `low`, bfloat16 or float16, where operators do? NULL, or why not. No such slot: it
+       knows float32 only. Local. */
+    const char *(*amp_refusal)(cvy_dtype low);
     /* How many devices there are (virtual ones: INT_MAX). */
     int (*count)(void);
     cvy_status (*open)(const struct cvy_device_spec *spec, struct cvy_device **out);
@@ -126,7 +128,7 @@ struct cvy_backend {
     /* sum[i] = a[i] + b[i]: partial sums of the tree; sum may be a or b. [owner] */
     cvy_status (*add)(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
 
-    /* *flag, on the device, becomes 1 when one of n numbers is not finite, else it stays. Of those with has_amp.
+    /* *flag, on the device, becomes 1 when one of n numbers is not finite, else it stays. Of those that take float16.
        [owner] */
     cvy_status (*not_finite)(struct cvy_device *device, const float *at, size_t n, float *flag);
 

@@ -233,6 +233,8 @@ static cvy_status ingest(struct cvy_device *device, const struct cvy_ingest *wha
     return CVY_OK;
 }
 
+static const char *amp_refusal(cvy_dtype low) { return cvy_backend_find(INNER)->amp_refusal(low); }
+
 /* ---- layouts: the inner backend's ---------------------------------------------------------------------- */
 
 static size_t layout_bytes(const struct cvy_layout *layout, const struct cvy_desc *desc) {
@@ -254,6 +256,7 @@ const struct cvy_backend cvy_backend_async = {
     .name = "async",
     .help = "for tests: does later what it is told now, in random orders, and watches every access",
     .is_host_memory = false,
+    .amp_refusal = amp_refusal,
     .count = count,
     .open = open_device,
     .close = close_device,

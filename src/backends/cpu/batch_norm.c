@@ -18,8 +18,10 @@ struct norm {
     bool has_stats, has_apply;   /* what the present pass does */
     struct cpu_moments *moments; /* [image_part][block], in the workspace */
     /* of the present run; absent ones are NULL */
-    const float *x, *weight, *bias, *running_mean, *running_var, *residual;
-    float *y, *mean, *var, *stats;
+    const cpu_real *x, *residual;
+    cpu_real *y;
+    const float *weight, *bias, *running_mean, *running_var;
+    float *mean, *var, *stats;
     uint8_t *mask;
 };
 
@@ -46,12 +48,12 @@ CPU_INLINE void affine_vector(const struct norm *me, const struct affine *f, int
 
 /* The relu of n neighbours, and its mask. */
 CPU_INLINE void relu_span(const struct norm *me, int64_t at, int64_t n) {
-    float *y = me->y + at;
+    cpu_real *y = me->y + at;
     uint8_t *restrict mask = me->mask ? me->mask + at : NULL;
     for (int64_t i = 0; i < n && mask; i++)
-        mask[i] = y[i] > 0;
+        mask[i] = cpu_real_is_positive(y[i]);
     for (int64_t i = 0; i < n; i++) /* so written, NaN stays NaN */
-        y[i] = y[i] <= 0 ? 0 : y[i];
+        y[i] = cpu_real_relu(y[i]);
 }
 
 CPU_INLINE void apply_vectors(const struct norm *me, const struct affine *f, int64_t at, int64_t n,
@@ -194,7 +196,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     struct cpu_grid grid;
     CVY_TRY(cpu_grid_of(device, call, CVY_BATCH_NORM_X, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
-    me->base.impl = &cpu_kernel_batch_norm;
+    me->base.impl = &CPU_REAL(cpu_kernel_batch_norm);
     me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
     me->n_in = call->n_in;
     me->view = view;
@@ -206,9 +208,9 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-const struct cvy_kernel_impl cpu_kernel_batch_norm = {
+const struct cvy_kernel_impl CPU_REAL(cpu_kernel_batch_norm) = {
     .op = "batch_norm",
-    .supports = cpu_supports_f32,
+    .supports = CPU_SUPPORTS_REAL,
     .choose = choose,
     .prepare = prepare,
     .run = run,

@@ -88,7 +88,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     struct cpu_grid grid;
     CVY_TRY(cpu_grid_of(device, call, X, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
-    me->base.impl = &cpu_kernel_batch_norm_backward_shift;
+    me->base.impl = &CPU_REAL(cpu_kernel_batch_norm_backward_shift);
     me->attrs = *(const struct cvy_batch_norm_attrs *)call->attrs;
     me->n_in = call->n_in;
     me->n_shards = call->in[ROWS].desc.shape.dim[0];
@@ -101,9 +101,9 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-const struct cvy_kernel_impl cpu_kernel_batch_norm_backward_shift = {
+const struct cvy_kernel_impl CPU_REAL(cpu_kernel_batch_norm_backward_shift) = {
     .op = "batch_norm_backward_shift",
-    .supports = cpu_supports_f32,
+    .supports = CPU_SUPPORTS_REAL,
     .choose = cpu_norm_backward_choose,
     .prepare = prepare,
     .run = run,

@@ -13,7 +13,7 @@ struct moments_kernel {
     struct cpu_view view;
     struct cpu_grid grid;
     /* of the present run */
-    const float *x;
+    const cpu_real *x;
     struct cpu_moments *parts; /* [image_part][block], in the workspace */
 };
 
@@ -62,7 +62,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     struct cpu_grid grid;
     CVY_TRY(cpu_grid_of(device, call, 0, &view, &grid));
     CVY_TRY(CVY_ALLOC(me, 1));
-    me->base.impl = &cpu_kernel_batch_norm_moments;
+    me->base.impl = &CPU_REAL(cpu_kernel_batch_norm_moments);
     me->view = view;
     me->grid = grid;
     *scratch_bytes = (size_t)(me->grid.image_parts * me->view.n_blocks) * sizeof(struct cpu_moments);
@@ -72,9 +72,9 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-const struct cvy_kernel_impl cpu_kernel_batch_norm_moments = {
+const struct cvy_kernel_impl CPU_REAL(cpu_kernel_batch_norm_moments) = {
     .op = "batch_norm_moments",
-    .supports = cpu_supports_f32,
+    .supports = CPU_SUPPORTS_REAL,
     .choose = choose,
     .prepare = prepare,
     .run = run,

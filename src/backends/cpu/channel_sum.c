@@ -12,7 +12,7 @@ struct channel_sum {
     struct cpu_view view;
     struct cpu_grid grid;
     double *sums; /* [image_part][block][lane], in the workspace */
-    const float *x;
+    const cpu_real *x;
     float *y;
 };
 
@@ -50,7 +50,7 @@ static struct cpu_view plain_view(const struct cvy_shape *shape, int axis) {
                              .padded_channels = channels};
 }
 
-CPU_INLINE void sum_vectors(const float *x, const struct cpu_chunk *c, const int width, cpu_v16 *out) {
+CPU_INLINE void sum_vectors(const cpu_real *x, const struct cpu_chunk *c, const int width, cpu_v16 *out) {
     cpu_v16 v, sum = {0};
     for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
         for (int64_t i = 0; i < c->n_vectors; i++) {
@@ -63,7 +63,7 @@ CPU_INLINE void sum_vectors(const float *x, const struct cpu_chunk *c, const int
     *out = sum;
 }
 
-CPU_VECTOR static void channel_sum_chunk(const float *x, const struct cpu_chunk *c, bool is_plain,
+CPU_VECTOR static void channel_sum_chunk(const cpu_real *x, const struct cpu_chunk *c, bool is_plain,
                                          cpu_v16 *out) {
     if (c->width == CPU_LANES)
         sum_vectors(x, c, CPU_LANES, out);
@@ -121,7 +121,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     struct channel_sum *me;
     const struct cvy_operand_spec *x = &call->in[0];
     CVY_TRY(CVY_ALLOC(me, 1));
-    me->base.impl = &cpu_kernel_channel_sum;
+    me->base.impl = &CPU_REAL(cpu_kernel_channel_sum);
     if (!x->layout) {
         me->view = plain_view(&x->desc.shape, axis_of(call));
     } else if (axis_of(call) != 1 || !cpu_layout_view(x->layout, &x->desc, &me->view)) {
@@ -136,9 +136,9 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-const struct cvy_kernel_impl cpu_kernel_channel_sum = {
+const struct cvy_kernel_impl CPU_REAL(cpu_kernel_channel_sum) = {
     .op = "channel_sum",
-    .supports = cpu_supports_f32,
+    .supports = CPU_SUPPORTS_REAL,
     .choose = choose,
     .prepare = prepare,
     .run = run,

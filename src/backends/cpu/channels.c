@@ -3,12 +3,13 @@
 #include "ops/channels.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/real.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct piece { /* of each image; in floats */
+struct piece { /* of each image; in elements */
     int in;    /* from which input; -1: zeros */
     int64_t from, from_step, to, n;
 };
@@ -21,7 +22,7 @@ struct channels {
     struct piece *pieces; /* behind the struct */
     /* of the present run */
     void *const *in;
-    float *out;
+    cpu_real *out;
 };
 
 /* ---- layouts --------------------------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ static cvy_status prepare_concat(struct cvy_device *device, const struct cvy_cal
                                  struct cvy_kernel **out, size_t *scratch_bytes) {
     struct channels *me;
     int64_t to = 0;
-    CVY_TRY(make(device, call, &cpu_kernel_concat, call->n_in, &me));
+    CVY_TRY(make(device, call, &CPU_REAL(cpu_kernel_concat), call->n_in, &me));
     for (int i = 0; i < call->n_in; i++) {
         int64_t n = call->in[i].is_absent ? 0 : call->in[i].desc.shape.dim[1];
         add(me, call, i, 0, to, n);
@@ -109,7 +110,7 @@ static cvy_status prepare_channel_slice(struct cvy_device *device, const struct 
                                         struct cvy_kernel **out, size_t *scratch_bytes) {
     const struct cvy_channel_slice_attrs *a = call->attrs;
     struct channels *me;
-    CVY_TRY(make(device, call, &cpu_kernel_channel_slice, 1, &me));
+    CVY_TRY(make(device, call, &CPU_REAL(cpu_kernel_channel_slice), 1, &me));
     add(me, call, 0, a->first, 0, a->count);
     *scratch_bytes = 0;
     *out = &me->base;
@@ -121,7 +122,7 @@ static cvy_status prepare_channel_slice_backward(struct cvy_device *device, cons
     const struct cvy_channel_slice_attrs *a = call->attrs;
     struct channels *me;
     int64_t end = a->first + a->count;
-    CVY_TRY(make(device, call, &cpu_kernel_channel_slice_backward, 3, &me));
+    CVY_TRY(make(device, call, &CPU_REAL(cpu_kernel_channel_slice_backward), 3, &me));
     add(me, call, -1, 0, 0, a->first);
     add(me, call, 0, 0, a->first, a->count);
     add(me, call, -1, 0, end, a->channels - end);
@@ -135,7 +136,7 @@ static cvy_status prepare_channel_shuffle(struct cvy_device *device, const struc
     const struct cvy_channel_shuffle_attrs *a = call->attrs;
     struct channels *me;
     int64_t n = call->out[0].desc.shape.dim[1];
-    CVY_TRY(make(device, call, &cpu_kernel_channel_shuffle, n, &me));
+    CVY_TRY(make(device, call, &CPU_REAL(cpu_kernel_channel_shuffle), n, &me));
     for (int64_t c = 0; c < n; c++)
         add(me, call, 0, cvy_channel_shuffled(n, a->groups, c), c, 1);
     *scratch_bytes = 0;
@@ -152,11 +153,12 @@ static void run_part(void *context, int part, int n_parts) {
     for (int64_t k = first; k < end; k++) {
         const struct piece *p = &me->pieces[k % me->n_pieces];
         int64_t n = k / me->n_pieces;
-        float *to = me->out + n * me->to_step + p->to;
+        cpu_real *to = me->out + n * me->to_step + p->to;
         if (p->in < 0)
             memset(to, 0, (size_t)p->n * sizeof *to);
         else
-            memcpy(to, (const float *)me->in[p->in] + n * p->from_step + p->from, (size_t)p->n * sizeof *to);
+            memcpy(to, (const cpu_real *)me->in[p->in] + n * p->from_step + p->from,
+                   (size_t)p->n * sizeof *to);
     }
 }
 
@@ -171,14 +173,14 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-#define CHANNEL_KERNEL(name, choose_slot)              \
-    const struct cvy_kernel_impl cpu_kernel_##name = { \
-        .op = #name,                                   \
-        .supports = cpu_supports_f32,                  \
-        .choose = choose_slot,                         \
-        .prepare = prepare_##name,                     \
-        .run = run,                                    \
-        .release = release,                            \
+#define CHANNEL_KERNEL(name, choose_slot)                        \
+    const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = { \
+        .op = #name,                                             \
+        .supports = CPU_SUPPORTS_REAL,                           \
+        .choose = choose_slot,                                   \
+        .prepare = prepare_##name,                               \
+        .run = run,                                              \
+        .release = release,                                      \
     };
 CHANNEL_KERNEL(concat, choose_concat)
 CHANNEL_KERNEL(channel_slice, choose_slice)

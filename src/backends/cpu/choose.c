@@ -1,5 +1,6 @@
 /* Choices of layouts that many kernels make. */
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/isa.h"
 
 static struct cvy_operand_spec *operand(const struct cvy_call *call, int i) {
     return i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
@@ -17,6 +18,33 @@ bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *ca
             return false;
     }
     return true;
+}
+
+bool cpu_has_bf16(void) {
+#ifdef CVY_CPU_HAS_BF16 /* the compiler knows the processors that have it */
+    return cpu_isa_has_bf16((int)dnnl_get_effective_cpu_isa());
+#else
+    return false;
+#endif
+}
+
+bool cpu_supports_bf16(const struct cvy_device *device, const struct cvy_call *call) {
+    (void)device;
+    int n_narrow = 0;
+    for (int i = 0; i < call->n_in; i++) {
+        const struct cvy_operand_spec *spec = &call->in[i];
+        bool is_narrow = i < 32 && call->op->narrow_in >> i & 1;
+        if (spec->is_absent)
+            continue;
+        if (is_narrow ? spec->desc.dtype != CVY_BF16 : is_other_float(spec->desc.dtype))
+            return false;
+        n_narrow += is_narrow;
+    }
+    return n_narrow > 0 && cpu_has_bf16();
+}
+
+bool cpu_supports_both(const struct cvy_device *device, const struct cvy_call *call) {
+    return cpu_supports_f32(device, call) || cpu_supports_bf16(device, call);
 }
 
 static void choose_layout(struct cvy_call *call, const struct cvy_shape *shape,

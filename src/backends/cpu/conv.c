@@ -156,7 +156,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 #define CONV_KERNEL(name)                              \
     const struct cvy_kernel_impl cpu_kernel_##name = { \
         .op = #name,                                   \
-        .supports = cpu_supports_f32,                  \
+        .supports = cpu_supports_both,                 \
         .choose = choose,                              \
         .work = work,                                  \
         .prepare = prepare,                            \

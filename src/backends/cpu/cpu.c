@@ -16,6 +16,13 @@ enum { GRAIN = 1024 };           /* elements: no two threads write the same cach
 
 extern const struct cvy_backend cvy_backend_cpu;
 
+static const char *amp_refusal(cvy_dtype low) {
+    if (low != CVY_BF16)
+        return "no processor's library trains in float16; take bf16";
+    return cpu_has_bf16() ? NULL
+                          : "this processor has no bfloat16 instructions (AVX512-BF16, AMX); leave --amp out";
+}
+
 static int count(void) { return INT_MAX; }
 
 static void close_device(struct cvy_device *device) {
@@ -192,6 +199,12 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 #define CPU_KERNEL(name) &cpu_kernel_##name,
+#ifdef CVY_CPU_HAS_BF16 /* the compiler knows the processors that have it */
+#define CPU_KERNEL_BF16(name) &cpu_kernel_##name##_bf16,
+#else
+#define CPU_KERNEL_BF16(name)
+#endif
+#define CPU_KERNEL_REAL(name) CPU_KERNEL(name) CPU_KERNEL_BF16(name)
 static const struct cvy_kernel_impl *const kernels[] = {
 #include "backends/cpu/kernels.def"
     NULL,
@@ -201,6 +214,7 @@ const struct cvy_backend cvy_backend_cpu = {
     .name = "cpu",
     .help = "the processor's cores, through oneDNN; a device is a share of the cores",
     .is_host_memory = true,
+    .amp_refusal = amp_refusal,
     .count = count,
     .open = open_device,
     .close = close_device,

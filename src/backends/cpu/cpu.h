@@ -34,6 +34,12 @@ cvy_status cpu_ingest(struct cvy_device *device, const struct cvy_ingest *what,
 
 /* supports: every floating-point operand is float32. */
 bool cpu_supports_f32(const struct cvy_device *device, const struct cvy_call *call);
+/* supports: the inputs that may be narrow are bfloat16, the others float32, and the processor has instructions. */
+bool cpu_supports_bf16(const struct cvy_device *device, const struct cvy_call *call);
+/* The processor, and this build. */
+bool cpu_has_bf16(void);
+/* One or the other: of primitives, which take what their descriptors say. */
+bool cpu_supports_both(const struct cvy_device *device, const struct cvy_call *call);
 /* choose: every operand plain. */
 cvy_status cpu_choose_plain(struct cvy_device *device, struct cvy_call *call);
 /* Every operand of the shape of input `leader` takes that one's layout, the others are plain. */
@@ -42,7 +48,11 @@ void cpu_choose_like(struct cvy_call *call, int leader);
 void cpu_choose_view(struct cvy_call *call, int leader);
 
 /* See base/clones.h. */
+#ifdef CVY_CPU_BF16 /* compiled for the processors that have it */
+#define CPU_VECTOR
+#else
 #define CPU_VECTOR CVY_CLONES
+#endif
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 #endif

@@ -11,7 +11,7 @@ struct keep {
 };
 
 /* y = x scale where the number keeps it, else 0; y may be x */
-CPU_INLINE void drop_vector(const struct keep *keep, const uint32_t *numbers, const float *x, float *y,
+CPU_INLINE void drop_vector(const struct keep *keep, const uint32_t *numbers, const cpu_real *x, cpu_real *y,
                             const int width) {
     cpu_v16 v;
     int32_t is_kept[CPU_LANES]; /* all bits or none */
@@ -26,7 +26,7 @@ CPU_INLINE void drop_vector(const struct keep *keep, const uint32_t *numbers, co
 
 /* Elements first .. end - 1 of the shard; element 0 is element `base` of the global batch. */
 CPU_VECTOR static void drop_span(const struct keep *keep, const struct cvy_rng *rng, uint64_t base,
-                                 const float *x, float *y, int64_t first, int64_t end) {
+                                 const cpu_real *x, cpu_real *y, int64_t first, int64_t end) {
     uint32_t numbers[CPU_PHILOX_NUMBERS + CPU_LANES] = {0}; /* vectors may look past the end */
     struct keep here = *keep; /* the compiler knows that no store changes this copy */
     for (int64_t i = first; i < end;) {
@@ -45,8 +45,8 @@ CPU_VECTOR static void drop_span(const struct keep *keep, const struct cvy_rng *
 static void dropout_elements(const struct cpu_rows *me, int64_t first, int64_t end) {
     const struct cvy_dropout_attrs *a = me->attrs;
     const int64_t *key = me->in[1]; /* seed, step, first image of the shard */
-    const float *x = me->in[0];
-    float *y = me->out[0];
+    const cpu_real *x = me->in[0];
+    cpu_real *y = me->out[0];
     size_t n_bytes = (size_t)(end - first) * sizeof *y;
     double threshold = a->training ? ceil(a->p * 0x1p32) : 0; /* number < p 2^32: dropped */
     struct cvy_rng rng;

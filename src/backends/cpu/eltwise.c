@@ -7,13 +7,13 @@
 struct eltwise {
     struct cvy_kernel base;
     cpu_span *span;
-    int64_t n; /* floats in memory */
+    int64_t n; /* elements in memory */
     int n_in, n_parts;
     /* of the present run */
-    const float *a, *b;
-    float *y;
+    const cpu_real *a, *b;
+    cpu_real *y;
 };
-enum { GRAIN = 1024 }; /* floats */
+enum { GRAIN = 1024 }; /* elements */
 
 CPU_INLINE void relu_vector(cpu_v16 *y, const cpu_v16 *x, const cpu_v16 *unused) {
     (void)unused;
@@ -53,7 +53,7 @@ cvy_status cpu_eltwise_prepare(const struct cvy_device *device, const struct cvy
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = impl;
     me->span = span;
-    me->n = (int64_t)(cpu_layout_bytes(call->in[0].layout, &call->in[0].desc) / sizeof(float));
+    me->n = (int64_t)(cpu_layout_bytes(call->in[0].layout, &call->in[0].desc) / sizeof(cpu_real));
     me->n_in = call->n_in;
     me->n_parts = cpu_team_parts(me->n, device->spec.n_threads);
     *scratch_bytes = 0;

@@ -6,8 +6,14 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/vector.h"
 
-/* y of the operands a and b, n floats each; of one operand, b is a. */
-typedef void cpu_span(float *y, const float *a, const float *b, int64_t n);
+/* y of the operands a and b, n elements each; of one operand, b is a. */
+typedef void CPU_REAL(cpu_span)(cpu_real *y, const cpu_real *a, const cpu_real *b, int64_t n);
+#define cpu_span CPU_REAL(cpu_span)
+#define cpu_eltwise_choose CPU_REAL(cpu_eltwise_choose)
+#define cpu_eltwise_choose_unpadded CPU_REAL(cpu_eltwise_choose_unpadded)
+#define cpu_eltwise_prepare CPU_REAL(cpu_eltwise_prepare)
+#define cpu_eltwise_run CPU_REAL(cpu_eltwise_run)
+#define cpu_eltwise_release CPU_REAL(cpu_eltwise_release)
 
 /* The slots. */
 cvy_status cpu_eltwise_choose(struct cvy_device *device, struct cvy_call *call);
@@ -21,14 +27,14 @@ void cpu_eltwise_release(struct cvy_kernel *kernel);
 
 /* The kernel cpu_kernel_NAME of the operator NAME, by NAME_vector(y, a, b) on 16 elements. */
 #define CPU_ELTWISE_KERNEL(name, choose_slot)                                                          \
-    CPU_INLINE void name##_part(float *y, const float *a, const float *b, int width) {                 \
+    CPU_INLINE void name##_part(cpu_real *y, const cpu_real *a, const cpu_real *b, int width) {        \
         cpu_v16 v, w, result;                                                                          \
         cpu_load(&v, a, width);                                                                        \
         cpu_load(&w, b, width);                                                                        \
         name##_vector(&result, &v, &w);                                                                \
         cpu_store(y, &result, width);                                                                  \
     }                                                                                                  \
-    CPU_VECTOR static void name##_span(float *y, const float *a, const float *b, int64_t n) {          \
+    CPU_VECTOR static void name##_span(cpu_real *y, const cpu_real *a, const cpu_real *b, int64_t n) { \
         int64_t i = 0;                                                                                 \
         for (; i + CPU_LANES <= n; i += CPU_LANES)                                                     \
             name##_part(y + i, a + i, b + i, CPU_LANES);                                               \
@@ -36,11 +42,12 @@ void cpu_eltwise_release(struct cvy_kernel *kernel);
     }                                                                                                  \
     static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,           \
                                      struct cvy_kernel **out, size_t *scratch_bytes) {                 \
-        return cpu_eltwise_prepare(device, call, name##_span, &cpu_kernel_##name, out, scratch_bytes); \
+        return cpu_eltwise_prepare(device, call, name##_span, &CPU_REAL(cpu_kernel_##name), out,       \
+                                   scratch_bytes);                                                     \
     }                                                                                                  \
-    const struct cvy_kernel_impl cpu_kernel_##name = {                                                 \
+    const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = {                                       \
         .op = #name,                                                                                   \
-        .supports = cpu_supports_f32,                                                                  \
+        .supports = CPU_SUPPORTS_REAL,                                                                 \
         .choose = choose_slot,                                                                         \
         .prepare = prepare_##name,                                                                     \
         .run = cpu_eltwise_run,                                                                        \

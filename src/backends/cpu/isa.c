@@ -28,3 +28,9 @@ void cpu_isa_print(int isa, struct cvy_text *out) {
     }
     cvy_text_printf(out, "instruction set 0x%x", (unsigned)isa);
 }
+
+/* Each set's number holds the bits of those that it includes. */
+bool cpu_isa_has_bf16(int isa) {
+    const int bf16 = dnnl_cpu_isa_avx512_core_bf16;
+    return isa != dnnl_cpu_isa_all && (isa & bf16) == bf16;
+}

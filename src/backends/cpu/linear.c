@@ -79,7 +79,7 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
 #define LINEAR_KERNEL(name)                            \
     const struct cvy_kernel_impl cpu_kernel_##name = { \
         .op = #name,                                   \
-        .supports = cpu_supports_f32,                  \
+        .supports = cpu_supports_both,                 \
         .choose = cpu_choose_plain,                    \
         .prepare = prepare,                            \
         .run = cpu_primitive_run,                      \

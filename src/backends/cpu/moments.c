@@ -2,7 +2,7 @@
 #include "backends/cpu/moments.h"
 
 /* sum += x, or (x - mean)^2 */
-CPU_INLINE void add_value(const float *x, const cpu_v16 *mean, const int width, cpu_v16 *sum) {
+CPU_INLINE void add_value(const cpu_real *x, const cpu_v16 *mean, const int width, cpu_v16 *sum) {
     cpu_v16 v;
     cpu_load(&v, x, width);
     if (mean) {
@@ -12,7 +12,7 @@ CPU_INLINE void add_value(const float *x, const cpu_v16 *mean, const int width, 
     *sum += v;
 }
 
-CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_v16 *mean, const int width,
+CPU_INLINE void sum_values(const cpu_real *x, const struct cpu_chunk *c, const cpu_v16 *mean, const int width,
                            cpu_v16 *out) {
     cpu_v16 sum[4] = {{0}}, tail = {0}; /* four, so that additions need not wait for each other */
     for (int64_t n = 0; n < c->n_images; n++, x += c->image_step) {
@@ -30,7 +30,7 @@ CPU_INLINE void sum_values(const float *x, const struct cpu_chunk *c, const cpu_
     *out = (sum[0] + sum[1]) + (sum[2] + sum[3]) + tail;
 }
 
-CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int width, bool is_plain,
+CPU_INLINE void moments_of(const cpu_real *x, const struct cpu_chunk *c, const int width, bool is_plain,
                            cpu_v16 *mean, cpu_v16 *m2) {
     sum_values(x, c, NULL, width, mean);
     if (is_plain)
@@ -41,8 +41,8 @@ CPU_INLINE void moments_of(const float *x, const struct cpu_chunk *c, const int 
         *m2 = (cpu_v16){0} + cpu_fold(m2);
 }
 
-CPU_VECTOR static void norm_moments(const float *x, const struct cpu_chunk *c, bool is_plain, cpu_v16 *mean,
-                                    cpu_v16 *m2) {
+CPU_VECTOR static void norm_moments(const cpu_real *x, const struct cpu_chunk *c, bool is_plain,
+                                    cpu_v16 *mean, cpu_v16 *m2) {
     if (c->width == CPU_LANES)
         moments_of(x, c, CPU_LANES, is_plain, mean, m2);
     else
@@ -63,8 +63,8 @@ void cpu_moments_merge(struct cpu_moments *a, const struct cpu_moments *b, int n
     a->n = n;
 }
 
-void cpu_moments_block(const float *x, const struct cpu_view *v, const struct cpu_cell *cell, int64_t block,
-                       struct cpu_moments *out) {
+void cpu_moments_block(const cpu_real *x, const struct cpu_view *v, const struct cpu_cell *cell,
+                       int64_t block, struct cpu_moments *out) {
     int n_channels = cpu_n_channels(v, block);
     *out = (struct cpu_moments){0};
     struct cpu_walk walk = cpu_walk_start(v, cell, block);

@@ -17,8 +17,8 @@ struct mul {
     int64_t n_items;
     int n_parts;
     /* of the present run */
-    const float *a, *b;
-    float *y;
+    const cpu_real *a, *b;
+    void *y; /* float where it is the gradient of a parameter, else cpu_real */
 };
 
 /* Lanes of a block that there are in memory. */
@@ -28,7 +28,7 @@ CPU_INLINE int lanes_of(const struct cpu_view *v, int64_t block) {
 }
 
 /* n vectors of `width` lanes, `step` apart: y = a b, with the vectors of b, or (b NULL) one factor for all. */
-CPU_INLINE void mul_run(float *y, const float *a, const float *b, const cpu_v16 *factor, int64_t n,
+CPU_INLINE void mul_run(cpu_real *y, const cpu_real *a, const cpu_real *b, const cpu_v16 *factor, int64_t n,
                         int64_t step, const int width) {
     for (int64_t k = 0; k < n; k++) {
         cpu_v16 v, w = *factor;
@@ -43,11 +43,14 @@ CPU_INLINE void mul_run(float *y, const float *a, const float *b, const cpu_v16 
 CPU_INLINE void mul_plane(const struct mul *me, int64_t item) {
     const struct cpu_view *v = &me->view;
     int64_t n = item / v->n_blocks, block = item % v->n_blocks, at = n * v->image + block * v->block;
-    const float *a = me->a + at, *b = me->kind == SAME_SHAPE ? me->b + at : NULL;
-    float *y = me->y + at;
+    const cpu_real *a = me->a + at, *b = me->kind == SAME_SHAPE ? me->b + at : NULL;
+    cpu_real *y = (cpu_real *)me->y + at;
     cpu_v16 factor = {0};
     if (!b) {
-        const float *factors = me->b + (me->kind == PER_IMAGE ? n * v->channels : 0) + block * v->lanes;
+        const cpu_real *from = me->b + (me->kind == PER_IMAGE ? n * v->channels : 0) + block * v->lanes;
+        float factors[CPU_LANES];
+        for (int l = 0; l < cpu_n_channels(v, block); l++)
+            factors[l] = cpu_widen(from[l]);
         cpu_per_lane(v, factors, cpu_n_channels(v, block), &factor);
     }
     if (v->lanes == 1) {
@@ -62,7 +65,7 @@ CPU_INLINE void mul_plane(const struct mul *me, int64_t item) {
 }
 
 /* n vectors, summed lane by lane. */
-CPU_INLINE void sum_run(double sums[CPU_LANES], const float *a, const float *b, int64_t n, int64_t step,
+CPU_INLINE void sum_run(double sums[CPU_LANES], const cpu_real *a, const cpu_real *b, int64_t n, int64_t step,
                         const int width) {
     for (int64_t first = 0; first < n; first += CPU_CHUNK) {
         cpu_v16 sum = {0}, v, w;
@@ -78,7 +81,7 @@ CPU_INLINE void sum_run(double sums[CPU_LANES], const float *a, const float *b, 
 CPU_INLINE void sum_plane(const struct mul *me, int64_t n, int64_t block, double sums[CPU_LANES]) {
     const struct cpu_view *v = &me->view;
     int64_t at = n * v->image + block * v->block;
-    const float *a = me->a + at, *b = me->b + at;
+    const cpu_real *a = me->a + at, *b = me->b + at;
     if (v->lanes == 1) {
         int64_t whole = v->pixels / CPU_LANES * CPU_LANES;
         sum_run(sums, a, b, v->pixels / CPU_LANES, CPU_LANES, CPU_LANES);
@@ -98,11 +101,15 @@ CPU_INLINE void sum_item(const struct mul *me, int64_t item) {
     int64_t end = per_image ? first + 1 : v->n;
     for (int64_t n = per_image ? first : 0; n < end; n++)
         sum_plane(me, n, block, sums);
-    float *to = me->y + (per_image ? first * v->channels : 0) + block * v->lanes;
+    int64_t at = (per_image ? first * v->channels : 0) + block * v->lanes;
     if (v->lanes == 1)
-        *to = (float)cpu_fold_lanes(sums);
-    for (int l = 0; v->lanes > 1 && l < cpu_n_channels(v, block); l++)
-        to[l] = (float)sums[l];
+        sums[0] = cpu_fold_lanes(sums);
+    for (int l = 0; l < cpu_n_channels(v, block); l++) {
+        if (per_image)
+            ((cpu_real *)me->y)[at + l] = cpu_narrow((float)sums[l]);
+        else
+            ((float *)me->y)[at + l] = (float)sums[l];
+    }
 }
 
 CPU_VECTOR static void mul_part(void *context, int part, int n_parts) {
@@ -137,8 +144,8 @@ static cvy_status make(const struct cvy_device *device, const struct cvy_call *c
         int64_t n = cvy_shape_count(&x->shape);
         me->view = (struct cpu_view){1, 1, n, 1, n, n, 1, 1, 1};
     }
-    me->n_items =
-        me->view.n_blocks * (me->base.impl == &cpu_kernel_mul || me->kind == PER_IMAGE ? me->view.n : 1);
+    me->n_items = me->view.n_blocks *
+                  (me->base.impl == &CPU_REAL(cpu_kernel_mul) || me->kind == PER_IMAGE ? me->view.n : 1);
     me->n_parts = cpu_team_parts(cvy_shape_count(&x->shape), device->spec.n_threads);
     *out = &me->base;
     return CVY_OK;
@@ -148,7 +155,7 @@ static cvy_status prepare_mul(struct cvy_device *device, const struct cvy_call *
                               size_t *scratch_bytes) {
     const struct cvy_shape *b = &call->in[1].desc.shape;
     bool is_same = cvy_shape_equal(&call->in[0].desc.shape, b);
-    const struct mul like = {.base.impl = &cpu_kernel_mul,
+    const struct mul like = {.base.impl = &CPU_REAL(cpu_kernel_mul),
                              .body = mul_part,
                              .kind = is_same     ? SAME_SHAPE
                                      : b->n == 4 ? PER_IMAGE
@@ -160,7 +167,7 @@ static cvy_status prepare_mul(struct cvy_device *device, const struct cvy_call *
 static cvy_status prepare_mul_backward(struct cvy_device *device, const struct cvy_call *call,
                                        struct cvy_kernel **out, size_t *scratch_bytes) {
     const struct cvy_mul_attrs *attrs = call->attrs;
-    const struct mul like = {.base.impl = &cpu_kernel_mul_backward,
+    const struct mul like = {.base.impl = &CPU_REAL(cpu_kernel_mul_backward),
                              .body = mul_backward_part,
                              .kind = attrs->per_image ? PER_IMAGE : PER_CHANNEL};
     *scratch_bytes = 0;
@@ -179,14 +186,14 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
 
 static void release(struct cvy_kernel *kernel) { free(kernel); }
 
-#define MUL_KERNEL(name)                               \
-    const struct cvy_kernel_impl cpu_kernel_##name = { \
-        .op = #name,                                   \
-        .supports = cpu_supports_f32,                  \
-        .choose = choose,                              \
-        .prepare = prepare_##name,                     \
-        .run = run,                                    \
-        .release = release,                            \
+#define MUL_KERNEL(name)                                         \
+    const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = { \
+        .op = #name,                                             \
+        .supports = CPU_SUPPORTS_REAL,                           \
+        .choose = choose,                                        \
+        .prepare = prepare_##name,                               \
+        .run = run,                                              \
+        .release = release,                                      \
     };
 MUL_KERNEL(mul)
 MUL_KERNEL(mul_backward)

@@ -16,11 +16,17 @@ struct cpu_norm_channels { /* of all channels */
     double eps;
 };
 struct cpu_norm_tensors { /* absent ones are NULL */
-    const float *dy, *x;
+    const cpu_real *dy, *x;
     const uint8_t *mask;
-    float *dx, *dresidual;
+    cpu_real *dx, *dresidual;
     bool is_plain; /* all lanes are of one channel */
 };
+
+#define cpu_norm_sums_block CPU_REAL(cpu_norm_sums_block)
+#define cpu_norm_sums_join CPU_REAL(cpu_norm_sums_join)
+#define cpu_norm_slope_make CPU_REAL(cpu_norm_slope_make)
+#define cpu_norm_slope_block CPU_REAL(cpu_norm_slope_block)
+#define cpu_norm_backward_choose CPU_REAL(cpu_norm_backward_choose)
 
 /* What a cell of the grid has of a block; `means` of all channels. */
 void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,

@@ -11,8 +11,14 @@
 #include <stdlib.h>
 
 struct pool;
-/* One plane: the large side (x or dx), the small side (y or dy), the winners (max) at the same places. */
-typedef void plane_function(const struct pool *me, float *large, float *small, int32_t *index);
+struct plane {         /* one block of channels of one image */
+    const cpu_real *x; /* the large side, forward */
+    float *dx;         /* backward: pixels of `lanes` side by side, zero at first */
+    cpu_real *small;   /* y or dy */
+    int32_t *index;    /* the winners (max), at the same places */
+    int lanes;
+};
+typedef void plane_function(const struct pool *me, const struct plane *plane);
 
 struct pool {
     struct cvy_kernel base;
@@ -22,16 +28,18 @@ struct pool {
     int64_t n_rows, n_columns; /* of the small side */
     struct cpu_window *rows, *columns;
     bool is_backward;
+    bool is_buffered; /* backward: sums in the workspace, a plane for each thread, then stored */
     int n_threads;
     /* of the present run */
-    float *large_at, *small_at;
+    cpu_real *large_at, *small_at;
     int32_t *index_at;
+    float *sums;
 };
 
 /* ---- planes -------------------------------------------------------------------------------------- */
 
 /* The winner of each lane: the first of equals; NaN beats everything, so the first NaN stays. */
-CPU_INLINE void max_window(const struct pool *me, const float *x, const struct cpu_window *h,
+CPU_INLINE void max_window(const struct pool *me, const cpu_real *x, const struct cpu_window *h,
                            const struct cpu_window *w, const int lanes, cpu_v16 *best, cpu_v16i *best_at) {
     cpu_v16 v;
     *best = (cpu_v16){0} - INFINITY;
@@ -45,48 +53,47 @@ CPU_INLINE void max_window(const struct pool *me, const float *x, const struct c
     }
 }
 
-CPU_INLINE void max_plane_of(const struct pool *me, const float *x, float *y, int32_t *index,
-                             const int lanes) {
+CPU_INLINE void max_plane_of(const struct pool *me, const struct plane *plane, const int lanes) {
     for (int64_t p = 0; p < me->n_rows; p++) {
         for (int64_t q = 0; q < me->n_columns; q++) {
             cpu_v16 best;
             cpu_v16i best_at;
             int64_t at = (p * me->n_columns + q) * me->small.pixel;
-            max_window(me, x, &me->rows[p], &me->columns[q], lanes, &best, &best_at);
-            cpu_store(y + at, &best, lanes);
-            if (index)
-                memcpy(index + at, &best_at, cpu_width(lanes) * sizeof *index);
+            max_window(me, plane->x, &me->rows[p], &me->columns[q], lanes, &best, &best_at);
+            cpu_store(plane->small + at, &best, lanes);
+            if (plane->index)
+                memcpy(plane->index + at, &best_at, cpu_width(lanes) * sizeof *plane->index);
         }
     }
 }
 
-CPU_INLINE void average_plane_of(const struct pool *me, const float *x, float *y, const int lanes) {
+CPU_INLINE void average_plane_of(const struct pool *me, const struct plane *plane, const int lanes) {
     for (int64_t p = 0; p < me->n_rows; p++) {
         for (int64_t q = 0; q < me->n_columns; q++) {
             const struct cpu_window *h = &me->rows[p], *w = &me->columns[q];
             cpu_v16 v, sum = {0};
             for (int64_t r = h->first; r < h->end; r++) {
                 for (int64_t c = w->first; c < w->end; c++) {
-                    cpu_load(&v, x + (r * me->width + c) * me->large.pixel, lanes);
+                    cpu_load(&v, plane->x + (r * me->width + c) * me->large.pixel, lanes);
                     sum += v;
                 }
             }
             sum /= (float)(h->divisor * w->divisor);
-            cpu_store(y + (p * me->n_columns + q) * me->small.pixel, &sum, lanes);
+            cpu_store(plane->small + (p * me->n_columns + q) * me->small.pixel, &sum, lanes);
         }
     }
 }
 
-CPU_INLINE void spread_plane_of(const struct pool *me, float *dx, const float *dy, const int lanes) {
+CPU_INLINE void spread_plane_of(const struct pool *me, const struct plane *plane, const int lanes) {
     for (int64_t p = 0; p < me->n_rows; p++) {
         for (int64_t q = 0; q < me->n_columns; q++) {
             const struct cpu_window *h = &me->rows[p], *w = &me->columns[q];
             cpu_v16 v, share;
-            cpu_load(&share, dy + (p * me->n_columns + q) * me->small.pixel, lanes);
+            cpu_load(&share, plane->small + (p * me->n_columns + q) * me->small.pixel, lanes);
             share /= (float)(h->divisor * w->divisor);
             for (int64_t r = h->first; r < h->end; r++) {
                 for (int64_t c = w->first; c < w->end; c++) {
-                    float *at = dx + (r * me->width + c) * me->large.pixel;
+                    float *at = plane->dx + (r * me->width + c) * lanes;
                     cpu_load(&v, at, lanes);
                     v += share;
                     cpu_store(at, &v, lanes);
@@ -96,44 +103,37 @@ CPU_INLINE void spread_plane_of(const struct pool *me, float *dx, const float *d
     }
 }
 
-/* The usual numbers of lanes, 16 and plain layout's 1, are constants to the compiler. */
-#define BY_LANES(call_of)                  \
-    do {                                   \
-        if (me->large.lanes == CPU_LANES)  \
-            call_of(CPU_LANES);            \
-        else if (me->large.lanes == 1)     \
-            call_of(1);                    \
-        else                               \
-            call_of((int)me->large.lanes); \
-    } while (0)
-
-CPU_VECTOR static void max_plane(const struct pool *me, float *x, float *y, int32_t *index) {
-#define CALL(lanes) max_plane_of(me, x, y, index, lanes)
-    BY_LANES(CALL);
-#undef CALL
-}
-
-CPU_VECTOR static void average_plane(const struct pool *me, float *x, float *y, int32_t *index) {
-    (void)index;
-#define CALL(lanes) average_plane_of(me, x, y, lanes)
-    BY_LANES(CALL);
-#undef CALL
-}
-
-CPU_VECTOR static void spread_plane(const struct pool *me, float *dx, float *dy, int32_t *index) {
-    (void)index;
-#define CALL(lanes) spread_plane_of(me, dx, dy, lanes)
-    BY_LANES(CALL);
-#undef CALL
-}
-
-static void winner_plane(const struct pool *me, float *dx, float *dy, int32_t *index) {
+/* The winner of each lane: its share goes to one place. */
+CPU_INLINE void winner_plane_of(const struct pool *me, const struct plane *plane, const int lanes) {
     int64_t n = me->n_rows * me->n_columns;
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t l = 0; l < me->small.lanes; l++) {
+        for (int64_t l = 0; l < lanes; l++) {
             int64_t at = i * me->small.pixel + l;
-            dx[index[at] * me->large.pixel + l] += dy[at];
+            plane->dx[plane->index[at] * lanes + l] += cpu_widen(plane->small[at]);
         }
+    }
+}
+
+/* The usual numbers of lanes, 16 and plain layout's 1, are constants to the compiler. */
+#define PLANE_FUNCTION(name)                                                                \
+    CPU_VECTOR static void name##_plane(const struct pool *me, const struct plane *plane) { \
+        if (plane->lanes == CPU_LANES)                                                      \
+            name##_plane_of(me, plane, CPU_LANES);                                          \
+        else if (plane->lanes == 1)                                                         \
+            name##_plane_of(me, plane, 1);                                                  \
+        else                                                                                \
+            name##_plane_of(me, plane, plane->lanes);                                       \
+    }
+PLANE_FUNCTION(max)
+PLANE_FUNCTION(average)
+PLANE_FUNCTION(spread)
+PLANE_FUNCTION(winner)
+
+CPU_VECTOR static void pool_store_sums(const struct pool *me, const struct plane *plane, cpu_real *large) {
+    cpu_v16 v;
+    for (int64_t i = 0; i < me->large.pixels; i++) {
+        cpu_load(&v, plane->dx + i * plane->lanes, plane->lanes);
+        cpu_store(large + i * me->large.pixel, &v, plane->lanes);
     }
 }
 
@@ -145,11 +145,20 @@ static void run_part(void *context, int part, int n_parts) {
     cpu_part(me->large.n * me->large.n_blocks, 1, part, n_parts, &first, &end);
     for (int64_t i = first; i < end; i++) {
         int64_t image = i / me->large.n_blocks, block = i % me->large.n_blocks;
-        float *large = me->large_at + image * me->large.image + block * me->large.block;
+        int64_t left = me->large.padded_channels - block * me->large.lanes;
         int64_t small = image * me->small.image + block * me->small.block;
-        if (me->is_backward)
-            memset(large, 0, (size_t)(me->large.pixels * me->large.lanes) * sizeof *large);
-        me->plane(me, large, me->small_at + small, me->index_at ? me->index_at + small : NULL);
+        cpu_real *large = me->large_at + image * me->large.image + block * me->large.block;
+        struct plane plane = {.x = large,
+                              .small = me->small_at + small,
+                              .index = me->index_at ? me->index_at + small : NULL,
+                              .lanes = (int)(left < me->large.lanes ? left : me->large.lanes)};
+        if (me->is_backward) {
+            plane.dx = me->is_buffered ? me->sums + part * me->large.pixels * CPU_LANES : (void *)large;
+            memset(plane.dx, 0, (size_t)(me->large.pixels * plane.lanes) * sizeof *plane.dx);
+        }
+        me->plane(me, &plane);
+        if (me->is_buffered)
+            pool_store_sums(me, &plane, large);
     }
 }
 
@@ -157,7 +166,7 @@ static void run_part(void *context, int part, int n_parts) {
 static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {
     struct pool *me = (struct pool *)kernel;
     bool is_max = me->plane == max_plane || me->plane == winner_plane;
-    (void)scratch;
+    me->sums = scratch;
     me->large_at = me->is_backward ? out[0] : in[0];
     me->small_at = me->is_backward ? in[0] : out[0];
     me->index_at = !is_max ? NULL : me->is_backward ? in[1] : out[1];
@@ -174,15 +183,17 @@ static void release(struct cvy_kernel *kernel) {
     free(me);
 }
 
-/* Channels side by side in blocks of their own, or plain: then a plane is one piece of memory. */
-static bool has_planes(const struct cpu_view *view) { return view->pixel == view->lanes; }
+/* Sums are float32: they can be made in dx itself where that is so too, and a plane is one piece of memory. */
+static bool is_buffered(const struct cpu_view *view) {
+    return sizeof(cpu_real) != sizeof(float) || view->pixel != view->lanes;
+}
 
 /* Both sides, and the winners, lie as the input does. */
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     struct cpu_view view;
     const struct cvy_layout *layout = call->in[0].layout;
     (void)device;
-    if (!cpu_layout_view(layout, &call->in[0].desc, &view) || !has_planes(&view))
+    if (!cpu_layout_view(layout, &call->in[0].desc, &view))
         layout = NULL;
     for (int i = 0; i < call->n_in; i++)
         call->in[i].layout = layout;
@@ -193,7 +204,7 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
 
 static cvy_status make(struct cvy_device *device, const struct cvy_call *call,
                        const struct cvy_kernel_impl *impl, plane_function *plane, bool is_backward,
-                       cpu_window_rule *rule, struct cvy_kernel **out) {
+                       cpu_window_rule *rule, struct cvy_kernel **out, size_t *scratch_bytes) {
     cvy_status status = CVY_OK;
     struct pool *me;
     const struct cvy_operand_spec *large = is_backward ? &call->out[0] : &call->in[0];
@@ -207,10 +218,13 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call,
     me->n_columns = small->desc.shape.dim[3];
     me->n_threads = device->spec.n_threads;
     if (!cpu_layout_view(large->layout, &large->desc, &me->large) ||
-        !cpu_layout_view(small->layout, &small->desc, &me->small) || !has_planes(&me->large)) {
+        !cpu_layout_view(small->layout, &small->desc, &me->small)) {
         status = CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: %s has no loops for this layout", device->name, impl->op);
         goto out;
     }
+    me->is_buffered = is_backward && is_buffered(&me->large);
+    *scratch_bytes =
+        me->is_buffered ? (size_t)(me->n_threads * me->large.pixels) * CPU_LANES * sizeof(float) : 0;
     CVY_TRY_OUT(CVY_ALLOC(me->rows, (size_t)me->n_rows));
     CVY_TRY_OUT(CVY_ALLOC(me->columns, (size_t)me->n_columns));
     for (int64_t p = 0; p < me->n_rows; p++)
@@ -224,19 +238,19 @@ out:
     return status;
 }
 
-#define POOL_KERNEL(name, plane, is_backward, rule)                                          \
-    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call, \
-                                     struct cvy_kernel **out, size_t *scratch_bytes) {       \
-        *scratch_bytes = 0;                                                                  \
-        return make(device, call, &cpu_kernel_##name, plane, is_backward, rule, out);        \
-    }                                                                                        \
-    const struct cvy_kernel_impl cpu_kernel_##name = {                                       \
-        .op = #name,                                                                         \
-        .supports = cpu_supports_f32,                                                        \
-        .choose = choose,                                                                    \
-        .prepare = prepare_##name,                                                           \
-        .run = run,                                                                          \
-        .release = release,                                                                  \
+#define POOL_KERNEL(name, plane, is_backward, rule)                                            \
+    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,   \
+                                     struct cvy_kernel **out, size_t *scratch_bytes) {         \
+        return make(device, call, &CPU_REAL(cpu_kernel_##name), plane, is_backward, rule, out, \
+                    scratch_bytes);                                                            \
+    }                                                                                          \
+    const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = {                               \
+        .op = #name,                                                                           \
+        .supports = CPU_SUPPORTS_REAL,                                                         \
+        .choose = choose,                                                                      \
+        .prepare = prepare_##name,                                                             \
+        .run = run,                                                                            \
+        .release = release,                                                                    \
     };
 POOL_KERNEL(max_pool, max_plane, false, cpu_window_max)
 POOL_KERNEL(max_pool_backward, winner_plane, true, cpu_window_max)

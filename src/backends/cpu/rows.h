@@ -42,18 +42,18 @@ cvy_status cpu_rows_run(struct cvy_kernel *kernel, void *const *in, void *const 
 void cpu_rows_release(struct cvy_kernel *kernel);
 
 /* The kernel cpu_kernel_NAME of the operator NAME; the fields of its work follow the name. */
-#define CPU_ROWS_KERNEL(name, ...)                                                           \
-    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call, \
-                                     struct cvy_kernel **out, size_t *scratch_bytes) {       \
-        static const struct cpu_rows_work work = {.impl = &cpu_kernel_##name, __VA_ARGS__};  \
-        return cpu_rows_prepare(device, call, &work, out, scratch_bytes);                    \
-    }                                                                                        \
-    const struct cvy_kernel_impl cpu_kernel_##name = {                                       \
-        .op = #name,                                                                         \
-        .supports = cpu_supports_f32,                                                        \
-        .prepare = prepare_##name,                                                           \
-        .run = cpu_rows_run,                                                                 \
-        .release = cpu_rows_release,                                                         \
+#define CPU_ROWS_KERNEL(name, ...)                                                                    \
+    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,          \
+                                     struct cvy_kernel **out, size_t *scratch_bytes) {                \
+        static const struct cpu_rows_work work = {.impl = &CPU_REAL(cpu_kernel_##name), __VA_ARGS__}; \
+        return cpu_rows_prepare(device, call, &work, out, scratch_bytes);                             \
+    }                                                                                                 \
+    const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = {                                      \
+        .op = #name,                                                                                  \
+        .supports = CPU_SUPPORTS_REAL,                                                                \
+        .prepare = prepare_##name,                                                                    \
+        .run = cpu_rows_run,                                                                          \
+        .release = cpu_rows_release,                                                                  \
     };
 
 #endif

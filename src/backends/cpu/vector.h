@@ -4,6 +4,7 @@
 #define CVY_CPU_VECTOR_H
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/real.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,20 +13,44 @@ enum { CPU_LANES = 16 };
 typedef float cpu_v16 __attribute__((vector_size(64)));
 typedef int32_t cpu_v16i __attribute__((vector_size(64)));
 typedef uint32_t cpu_v16u __attribute__((vector_size(64)));
+typedef uint16_t cpu_v16h __attribute__((vector_size(32)));
 
 /* `width` as the compiler may trust it: at most 16. */
 CPU_INLINE size_t cpu_width(int width) { return (size_t)(width < CPU_LANES ? width : CPU_LANES); }
 
-/* The first `width` lanes; the others are 0. With a constant width of 16 these are single instructions. */
-CPU_INLINE void cpu_load(cpu_v16 *to, const float *from, int width) {
+CPU_INLINE void cpu_load_f32(cpu_v16 *to, const float *from, int width) {
     if (width < CPU_LANES)
         *to = (cpu_v16){0};
     memcpy(to, from, cpu_width(width) * sizeof *from);
 }
 
-CPU_INLINE void cpu_store(float *to, const cpu_v16 *from, int width) {
+CPU_INLINE void cpu_store_f32(float *to, const cpu_v16 *from, int width) {
     memcpy(to, from, cpu_width(width) * sizeof *to);
 }
+
+CPU_INLINE void cpu_load_bf16(cpu_v16 *to, const cpu_bf16 *from, int width) {
+    cpu_v16h half = {0};
+    memcpy(&half, from, cpu_width(width) * sizeof *from);
+    *to = (cpu_v16)(__builtin_convertvector(half, cpu_v16u) << 16);
+}
+
+/* As cpu_bf16_narrow. (VCVTNEPS2BF16 would take small numbers for 0.) */
+CPU_INLINE void cpu_store_bf16(cpu_bf16 *to, const cpu_v16 *from, int width) {
+    cpu_v16u bits = (cpu_v16u)*from, is_nan = (cpu_v16u)(*from != *from);
+    cpu_v16u rounded = bits + 0x7FFF + (bits >> 16 & 1), quiet = bits | 0x400000;
+    cpu_v16h half = __builtin_convertvector(((rounded & ~is_nan) | (quiet & is_nan)) >> 16, cpu_v16h);
+    memcpy(to, &half, cpu_width(width) * sizeof *to);
+}
+
+/* The first `width` lanes; the others are 0. With a constant width of 16 these are a few instructions. */
+#define cpu_load(to, from, width) \
+    _Generic((from), float *               \
+             : cpu_load_f32, const float * \
+             : cpu_load_f32, cpu_bf16 *    \
+             : cpu_load_bf16, const cpu_bf16 * \
+             : cpu_load_bf16)(to, from, width)
+#define cpu_store(to, from, width) \
+    _Generic((to), float * : cpu_store_f32, cpu_bf16 * : cpu_store_bf16)(to, from, width)
 
 /* ---- lane by lane ----------------------------------------------------------------------------------
    What compares or converts is a loop over lanes: gcc 12 makes vectors of these on every instruction set, while it

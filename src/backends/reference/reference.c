@@ -77,6 +77,11 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
     return CVY_OK;
 }
 
+static const char *amp_refusal(cvy_dtype low) {
+    (void)low;
+    return NULL;
+}
+
 static cvy_status not_finite(struct cvy_device *device, const float *at, size_t n, float *flag) {
     (void)device;
     for (size_t i = 0; i < n; i++)
@@ -129,7 +134,7 @@ const struct cvy_backend cvy_backend_reference = {
     .name = "reference",
     .help = "every operator's reference kernel, in double precision: slow, for comparison",
     .is_host_memory = true,
-    .has_amp = true,
+    .amp_refusal = amp_refusal,
     .count = count,
     .open = open_device,
     .close = close_device,
