@@ -187,7 +187,9 @@ static const struct flag kernels_flags[] = {
         "conv-algo", TEXT, conv_algo,
         "of convolutions: auto, direct or winograd, and exceptions by shape, which `convoy bench tune` finds",
         .initial = "auto"),
-    FLAG("amp", TEXT, amp, "mixed precision: layers compute in 16 bits, parameters stay float32; of GPUs",
+    FLAG("amp", TEXT, amp,
+         "mixed precision: layers compute in 16 bits, parameters stay float32; bf16 on processors that have "
+         "it",
          .initial = "none", .choices = precisions),
     FLAG("nondeterministic", SWITCH, nondeterministic,
          "GPUs may add in any order: faster, but no two runs have the same bits", .initial = "false"),

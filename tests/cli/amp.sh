@@ -1,8 +1,26 @@
 # --amp: who can, and who says that it cannot; the scale of fp16 in metrics and checkpoints; evaluation.
 . "$SOURCE/tests/cli/harness"
 
-fails 2 "backend cpu computes in float32 only" train $quick --amp bf16
+fails 2 "backend cpu, --amp fp16: " train $quick --amp fp16
 fails 2 "bf9" train $quick --amp bf9
+
+# on the CPU: every operator right, none of them left to the reference in a network; the same bits on any devices
+if grep -q avx512_bf16 /proc/cpuinfo; then
+    ok check --backend cpu --dtype bf16
+    [ "$(awk 'NR > 1 && $3 != "native" { print $1 }' out | tr '\n' ' ')" = "softmax softmax_backward " ] ||
+        { cat out; die "left to the reference in bf16"; }
+    bits="train --data digits --model resnet20 --amp bf16 --shards 2 --threads-per-device 1 --epochs 1 --workers 0"
+    ok $bits --devices cpu:0
+    want=$(hash_of_out)
+    for devices in "cpu:0-1" "cpu:0-1 --strategy dp" "cpu:0-1 --strategy pipeline" "cpu:0-1 --strategy mp" \
+        "cpu:0-3 --strategy hybrid --mesh data=2,pipe=2"; do
+        ok $bits --devices $devices
+        same "$(hash_of_out)" "$want" "the weights in bf16 on $devices"
+    done
+else
+    echo "bf16 on the CPU: not looked at, since this processor has none"
+    fails 2 "this processor has no bfloat16 instructions" train $quick --amp bf16
+fi
 
 run="train --data digits --model lenet5 --backend reference --shards 2 --batch-size 128 --lr 0.05 --workers 0 --print-freq 1"
 ok $run --epochs 1 --output-dir plain

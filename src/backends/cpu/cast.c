@@ -11,7 +11,7 @@ enum { GRAIN = 1024 }; /* elements */
 
 struct cast {
     struct cvy_kernel base;
-    bool is_to_bf16;
+    cvy_dtype from, to;
     int64_t n; /* elements in memory, padding too */
     int n_parts;
     /* of the present run */
@@ -41,8 +41,10 @@ static void run_part(void *context, int part, int n_parts) {
     const struct cast *me = context;
     int64_t first, end;
     cpu_part(me->n, GRAIN, part, n_parts, &first, &end);
-    if (me->is_to_bf16)
+    if (me->to == CVY_BF16)
         cast_narrow((cpu_bf16 *)me->y + first, (const float *)me->x + first, end - first);
+    else if (me->from == CVY_F32)
+        memmove((float *)me->y + first, (const float *)me->x + first, (size_t)(end - first) * sizeof(float));
     else
         cast_widen((float *)me->y + first, (const cpu_bf16 *)me->x + first, end - first);
 }
@@ -59,7 +61,7 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
 static bool supports(const struct cvy_device *device, const struct cvy_call *call) {
     cvy_dtype from = call->in[0].desc.dtype, to = call->out[0].desc.dtype;
     (void)device;
-    return ((from == CVY_F32 && to == CVY_BF16) || (from == CVY_BF16 && to == CVY_F32));
+    return (from == CVY_F32 && (to == CVY_F32 || to == CVY_BF16)) || (from == CVY_BF16 && to == CVY_F32);
 }
 
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
@@ -74,9 +76,10 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     const struct cvy_operand_spec *x = &call->in[0];
     CVY_TRY(CVY_ALLOC(me, 1));
     me->base.impl = &cpu_kernel_cast;
-    me->is_to_bf16 = x->desc.dtype == CVY_F32;
+    me->from = x->desc.dtype;
+    me->to = call->out[0].desc.dtype;
     me->n = (int64_t)(cpu_layout_bytes(x->layout, &x->desc) /
-                      (me->is_to_bf16 ? sizeof(float) : sizeof(cpu_bf16)));
+                      (me->from == CVY_F32 ? sizeof(float) : sizeof(cpu_bf16)));
     me->n_parts = cpu_team_parts(me->n, device->spec.n_threads);
     *scratch_bytes = 0;
     *out = &me->base;

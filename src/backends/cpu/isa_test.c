@@ -22,7 +22,16 @@ static void names(void **state) {
     assert_name(0x7fff, "instruction set 0x7fff");
 }
 
+static void bf16(void **state) {
+    (void)state;
+    assert_true(cpu_isa_has_bf16(dnnl_cpu_isa_avx512_core_bf16));
+    assert_true(cpu_isa_has_bf16(dnnl_cpu_isa_avx512_core_amx));
+    assert_false(cpu_isa_has_bf16(dnnl_cpu_isa_avx512_core_vnni));
+    assert_false(cpu_isa_has_bf16(dnnl_cpu_isa_avx2_vnni));
+    assert_false(cpu_isa_has_bf16(dnnl_cpu_isa_all));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(bf16)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
