@@ -76,7 +76,8 @@ cvy_status options_optimizer(struct flag_values *values, const char **attributes
 /* For the help of commands with these groups: every optimiser with its attributes, every schedule's formula. */
 void options_optimizer_help(struct cvy_text *out);
 struct cvy_lr_schedule options_schedule(const struct options *options);
-/* With --lr-base sets --lr by the rule, unless the command line gives that; prints how. CVY_ERR_USAGE: it gives both. */
+/* With --lr-base sets --lr by the rule, unless the command line gives that; prints how. CVY_ERR_USAGE: it gives
+   both. */
 cvy_status options_scale_lr(struct flag_values *values);
 /* All of a task; the optimiser only for training. */
 cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,

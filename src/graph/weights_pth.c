@@ -3,6 +3,7 @@
 #include "graph/weights_file.h"
 #include "graph/zip.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,13 +38,11 @@ static int by_name(const void *a, const void *b) {
 static const struct cvy_zip_entry *find_entry(const struct pth *f, const char *before, const char *key,
                                               size_t n_key) {
     char name[1024];
-    size_t n_before = strlen(before), n = f->n_prefix + n_before + n_key;
-    if (n > sizeof name || f->zip.n == 0)
+    if (f->zip.n == 0 || f->n_prefix + strlen(before) + n_key >= sizeof name)
         return NULL;
-    memcpy(name, f->zip.entries[0].name, f->n_prefix);
-    memcpy(name + f->n_prefix, before, n_before);
-    memcpy(name + f->n_prefix + n_before, key, n_key);
-    const struct cvy_zip_entry wanted = {.name = name, .n_name = n};
+    int n = snprintf(name, sizeof name, "%.*s%s%.*s", (int)f->n_prefix, f->zip.entries[0].name, before,
+                     (int)n_key, key);
+    const struct cvy_zip_entry wanted = {.name = name, .n_name = (size_t)n};
     return bsearch(&wanted, f->zip.entries, f->zip.n, sizeof wanted, by_name);
 }
 
