@@ -19,9 +19,9 @@ WARM_UP = 3
 
 
 def make(name, classes):
-    if name == "resnet18_cifar":
-        from torch_models import resnet18_cifar
-        return resnet18_cifar()
+    import torch_models
+    if hasattr(torch_models, name):
+        return getattr(torch_models, name)(num_classes=classes)
     import torchvision
     return torchvision.models.get_model(name, num_classes=classes)
 
