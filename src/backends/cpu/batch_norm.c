@@ -129,14 +129,20 @@ static void settle_block(const struct norm *me, const struct cpu_cell *cell, int
     cpu_per_lane(v, shifts, n_channels, &out->shift);
 }
 
-static void apply_block(const struct norm *me, const struct cpu_cell *cell, int64_t block) {
-    struct affine f;
-    settle_block(me, cell, block, &f);
+static void apply_cell(const struct norm *me, const struct cpu_cell *cell) {
+    const int64_t first = cell->first_block;
+    struct affine f[CPU_GROUP];
+    for (int64_t b = first; b < cell->end_block; b++)
+        settle_block(me, cell, b, &f[b - first]);
     if (!me->y) /* nobody reads it: the layer runs for its statistics alone */
         return;
-    struct cpu_walk walk = cpu_walk_start(&me->view, cell, block);
-    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
-        norm_apply(me, &f, &c);
+    struct cpu_walk walk = cpu_walk_start(&me->view, cell, first);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        for (int64_t b = first; b < cell->end_block; b++) {
+            struct cpu_chunk here = cpu_chunk_in(&me->view, c, first, b);
+            norm_apply(me, &f[b - first], &here);
+        }
+    }
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */
@@ -145,12 +151,11 @@ static void run_part(void *context, int part, int n_parts) {
     const struct norm *me = context;
     struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
     (void)n_parts;
-    for (int64_t b = cell.first_block; b < cell.end_block; b++) {
+    for (struct cpu_cell p = cell; cpu_cell_group(&p, &cell, &me->view); p.first_block = p.end_block) {
         if (me->has_stats)
-            cpu_moments_block(me->x, &me->view, &cell, b,
-                              &me->moments[cell.image_part * me->view.n_blocks + b]);
+            cpu_moments_cell(me->x, &me->view, &p, &me->moments[cell.image_part * me->view.n_blocks]);
         if (me->has_apply)
-            apply_block(me, &cell, b);
+            apply_cell(me, &p);
     }
 }
 

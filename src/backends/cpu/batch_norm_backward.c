@@ -39,16 +39,18 @@ static void write_gradients(const struct norm_backward *me, const struct cpu_nor
     }
 }
 
-static void apply_block(const struct norm_backward *me, const struct cpu_cell *cell, int64_t block) {
+static void apply_cell(const struct norm_backward *me, const struct cpu_cell *cell) {
     const struct cpu_view *v = &me->view;
-    struct cpu_norm_sums sums;
-    struct cpu_norm_slope slope;
-    cpu_norm_sums_join(me->sums, v, me->grid.image_parts, block, &sums);
-    if (cell->image_part == 0)
-        write_gradients(me, &sums, block);
     double m = me->attrs.training ? (double)(v->n * v->pixels) : 0;
-    cpu_norm_slope_make(&sums, m, &me->channels, v, block, &slope);
-    cpu_norm_slope_block(&me->tensors, &slope, v, cell, block);
+    struct cpu_norm_slope slopes[CPU_GROUP];
+    for (int64_t b = cell->first_block; b < cell->end_block; b++) {
+        struct cpu_norm_sums sums;
+        cpu_norm_sums_join(me->sums, v, me->grid.image_parts, b, &sums);
+        if (cell->image_part == 0)
+            write_gradients(me, &sums, b);
+        cpu_norm_slope_make(&sums, m, &me->channels, v, b, &slopes[b - cell->first_block]);
+    }
+    cpu_norm_slope_cell(&me->tensors, slopes, v, cell);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */
@@ -57,12 +59,12 @@ static void run_part(void *context, int part, int n_parts) {
     const struct norm_backward *me = context;
     struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
     (void)n_parts;
-    for (int64_t b = cell.first_block; b < cell.end_block; b++) {
+    for (struct cpu_cell p = cell; cpu_cell_group(&p, &cell, &me->view); p.first_block = p.end_block) {
         if (me->has_sums)
-            cpu_norm_sums_block(&me->tensors, me->channels.mean, &me->view, &cell, b,
-                                &me->sums[cell.image_part * me->view.n_blocks + b]);
+            cpu_norm_sums_cell(&me->tensors, me->channels.mean, &me->view, &p,
+                               &me->sums[cell.image_part * me->view.n_blocks]);
         if (me->has_apply)
-            apply_block(me, &cell, b);
+            apply_cell(me, &p);
     }
 }
 

@@ -59,10 +59,11 @@ static void run_part(void *context, int part, int n_parts) {
     const struct shift_kernel *me = context;
     struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
     (void)n_parts;
-    for (int64_t b = cell.first_block; b < cell.end_block; b++) {
-        struct cpu_norm_slope slope;
-        settle_block(me, b, &slope);
-        cpu_norm_slope_block(&me->tensors, &slope, &me->view, &cell, b);
+    for (struct cpu_cell p = cell; cpu_cell_group(&p, &cell, &me->view); p.first_block = p.end_block) {
+        struct cpu_norm_slope slopes[CPU_GROUP];
+        for (int64_t b = p.first_block; b < p.end_block; b++)
+            settle_block(me, b, &slopes[b - p.first_block]);
+        cpu_norm_slope_cell(&me->tensors, slopes, &me->view, &p);
     }
 }
 

@@ -28,9 +28,9 @@ static void run_part(void *context, int part, int n_parts) {
     const struct sums_kernel *me = context;
     struct cpu_cell cell = cpu_grid_cell(&me->grid, &me->view, part);
     (void)n_parts;
-    for (int64_t b = cell.first_block; b < cell.end_block; b++)
-        cpu_norm_sums_block(&me->tensors, me->mean, &me->view, &cell, b,
-                            &me->parts[cell.image_part * me->view.n_blocks + b]);
+    for (struct cpu_cell p = cell; cpu_cell_group(&p, &cell, &me->view); p.first_block = p.end_block)
+        cpu_norm_sums_cell(&me->tensors, me->mean, &me->view, &p,
+                           &me->parts[cell.image_part * me->view.n_blocks]);
 }
 
 static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch) {

@@ -32,6 +32,27 @@ struct cpu_chunk {
     int64_t n_pixels; /* of all its images */
     int width, tail;
 };
+/* Where a pixel holds several blocks (N,H,W,C), these are walked together, chunk by chunk: a chunk comes from memory
+   once, whole lines of cache, and stays in the second-level cache for all of them. */
+enum { CPU_GROUP = 16 };
+/* Is there a further part of the cell, of blocks that are walked together?
+   for (struct cpu_cell part = cell; cpu_cell_group(&part, &cell, view); part.first_block = part.end_block) */
+static inline bool cpu_cell_group(struct cpu_cell *part, const struct cpu_cell *cell,
+                                  const struct cpu_view *v) {
+    int64_t left = cell->end_block - part->first_block;
+    int64_t n = v->lanes > 1 && v->pixel > v->lanes ? CPU_GROUP : 1;
+    part->end_block = part->first_block + (n < left ? n : left);
+    return left > 0;
+}
+/* The pixels of `chunk`, which is of block `from`, in another block. */
+static inline struct cpu_chunk cpu_chunk_in(const struct cpu_view *v, struct cpu_chunk chunk, int64_t from,
+                                            int64_t block) {
+    int64_t lanes = v->padded_channels - block * v->lanes;
+    chunk.at += (block - from) * v->block;
+    if (v->lanes > 1)
+        chunk.width = (int)(lanes < v->lanes ? lanes : v->lanes);
+    return chunk;
+}
 struct cpu_walk { /* over the chunks of a block, in order */
     const struct cpu_view *view;
     int64_t block, image, end_image, pixel;

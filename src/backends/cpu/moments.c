@@ -63,19 +63,28 @@ void cpu_moments_merge(struct cpu_moments *a, const struct cpu_moments *b, int n
     a->n = n;
 }
 
-void cpu_moments_block(const cpu_real *x, const struct cpu_view *v, const struct cpu_cell *cell,
-                       int64_t block, struct cpu_moments *out) {
-    int n_channels = cpu_n_channels(v, block);
-    *out = (struct cpu_moments){0};
-    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+static void add_chunk(const cpu_real *x, const struct cpu_view *v, const struct cpu_chunk *c, int n_channels,
+                      struct cpu_moments *out) {
+    cpu_v16 mean, m2;
+    struct cpu_moments chunk = {.n = (double)c->n_pixels};
+    norm_moments(x + c->at, c, v->lanes == 1, &mean, &m2);
+    for (int l = 0; l < n_channels; l++) {
+        chunk.mean[l] = (double)mean[l];
+        chunk.m2[l] = (double)m2[l];
+    }
+    cpu_moments_merge(out, &chunk, n_channels);
+}
+
+void cpu_moments_cell(const cpu_real *x, const struct cpu_view *v, const struct cpu_cell *cell,
+                      struct cpu_moments *out) {
+    const int64_t first = cell->first_block;
+    for (int64_t b = first; b < cell->end_block; b++)
+        out[b] = (struct cpu_moments){0};
+    struct cpu_walk walk = cpu_walk_start(v, cell, first);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
-        cpu_v16 mean, m2;
-        struct cpu_moments chunk = {.n = (double)c.n_pixels};
-        norm_moments(x + c.at, &c, v->lanes == 1, &mean, &m2);
-        for (int l = 0; l < n_channels; l++) {
-            chunk.mean[l] = (double)mean[l];
-            chunk.m2[l] = (double)m2[l];
+        for (int64_t b = first; b < cell->end_block; b++) {
+            struct cpu_chunk here = cpu_chunk_in(v, c, first, b);
+            add_chunk(x, v, &here, cpu_n_channels(v, b), &out[b]);
         }
-        cpu_moments_merge(out, &chunk, n_channels);
     }
 }

@@ -10,12 +10,12 @@ struct cpu_moments { /* of the channels of one block */
     double n, mean[CPU_LANES], m2[CPU_LANES];
 };
 
-#define cpu_moments_block CPU_REAL(cpu_moments_block)
+#define cpu_moments_cell CPU_REAL(cpu_moments_cell)
 #define cpu_moments_merge CPU_REAL(cpu_moments_merge)
 
-/* What a cell of the grid has of a block. */
-void cpu_moments_block(const cpu_real *x, const struct cpu_view *view, const struct cpu_cell *cell,
-                       int64_t block, struct cpu_moments *out);
+/* What a cell of the grid has of its blocks; out[block]. */
+void cpu_moments_cell(const cpu_real *x, const struct cpu_view *view, const struct cpu_cell *cell,
+                      struct cpu_moments *out);
 /* a becomes both together. No values on one side change nothing. */
 void cpu_moments_merge(struct cpu_moments *a, const struct cpu_moments *b, int n_channels);
 

@@ -50,18 +50,23 @@ CPU_VECTOR static void norm_backward_sums(const struct cpu_norm_tensors *me, con
     }
 }
 
-void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
-                         const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out) {
-    int n_channels = cpu_n_channels(v, block);
-    cpu_v16 mean, u, ud;
-    cpu_per_lane(v, means + cpu_first_channel(v, block), n_channels, &mean);
-    *out = (struct cpu_norm_sums){0};
-    struct cpu_walk walk = cpu_walk_start(v, cell, block);
+void cpu_norm_sums_cell(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
+                        const struct cpu_cell *cell, struct cpu_norm_sums *out) {
+    const int64_t first = cell->first_block;
+    for (int64_t b = first; b < cell->end_block; b++)
+        out[b] = (struct cpu_norm_sums){0};
+    struct cpu_walk walk = cpu_walk_start(v, cell, first);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
-        norm_backward_sums(tensors, &c, &mean, &u, &ud);
-        for (int l = 0; l < n_channels; l++) {
-            out->u[l] += (double)u[l];
-            out->ud[l] += (double)ud[l];
+        for (int64_t b = first; b < cell->end_block; b++) {
+            struct cpu_chunk here = cpu_chunk_in(v, c, first, b);
+            int n_channels = cpu_n_channels(v, b);
+            cpu_v16 mean, u, ud;
+            cpu_per_lane(v, means + cpu_first_channel(v, b), n_channels, &mean);
+            norm_backward_sums(tensors, &here, &mean, &u, &ud);
+            for (int l = 0; l < n_channels; l++) {
+                out[b].u[l] += (double)u[l];
+                out[b].ud[l] += (double)ud[l];
+            }
         }
     }
 }
@@ -101,11 +106,16 @@ CPU_VECTOR static void norm_backward_apply(const struct cpu_norm_tensors *me, co
         apply_vectors(&here, &s_here, c, c->width);
 }
 
-void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slope,
-                          const struct cpu_view *v, const struct cpu_cell *cell, int64_t block) {
-    struct cpu_walk walk = cpu_walk_start(v, cell, block);
-    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);)
-        norm_backward_apply(tensors, slope, &c);
+void cpu_norm_slope_cell(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slopes,
+                         const struct cpu_view *v, const struct cpu_cell *cell) {
+    const int64_t first = cell->first_block;
+    struct cpu_walk walk = cpu_walk_start(v, cell, first);
+    for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        for (int64_t b = first; b < cell->end_block; b++) {
+            struct cpu_chunk here = cpu_chunk_in(v, c, first, b);
+            norm_backward_apply(tensors, &slopes[b - first], &here);
+        }
+    }
 }
 
 /* ---- what kernels share ---------------------------------------------------------------------------------- */

@@ -22,15 +22,15 @@ struct cpu_norm_tensors { /* absent ones are NULL */
     bool is_plain; /* all lanes are of one channel */
 };
 
-#define cpu_norm_sums_block CPU_REAL(cpu_norm_sums_block)
+#define cpu_norm_sums_cell CPU_REAL(cpu_norm_sums_cell)
 #define cpu_norm_sums_join CPU_REAL(cpu_norm_sums_join)
 #define cpu_norm_slope_make CPU_REAL(cpu_norm_slope_make)
-#define cpu_norm_slope_block CPU_REAL(cpu_norm_slope_block)
+#define cpu_norm_slope_cell CPU_REAL(cpu_norm_slope_cell)
 #define cpu_norm_backward_choose CPU_REAL(cpu_norm_backward_choose)
 
-/* What a cell of the grid has of a block; `means` of all channels. */
-void cpu_norm_sums_block(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
-                         const struct cpu_cell *cell, int64_t block, struct cpu_norm_sums *out);
+/* What a cell of the grid has of its blocks, out[block]; `means` of all channels. */
+void cpu_norm_sums_cell(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
+                        const struct cpu_cell *cell, struct cpu_norm_sums *out);
 /* A block's sums of all image parts: sums[image_part][block]. */
 void cpu_norm_sums_join(const struct cpu_norm_sums *sums, const struct cpu_view *v, int image_parts,
                         int64_t block, struct cpu_norm_sums *out);
@@ -38,9 +38,9 @@ void cpu_norm_sums_join(const struct cpu_norm_sums *sums, const struct cpu_view 
    gain invstd^2 sum ud / m; with m = 0 (normalised by constants) offset and tilt are 0. */
 void cpu_norm_slope_make(const struct cpu_norm_sums *sums, double m, const struct cpu_norm_channels *channels,
                          const struct cpu_view *v, int64_t block, struct cpu_norm_slope *out);
-/* dx and dresidual of a cell's part of a block. */
-void cpu_norm_slope_block(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slope,
-                          const struct cpu_view *v, const struct cpu_cell *cell, int64_t block);
+/* dx and dresidual of a cell; the slopes from its first block on, at most CPU_GROUP. */
+void cpu_norm_slope_cell(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slopes,
+                         const struct cpu_view *v, const struct cpu_cell *cell);
 
 /* x, input 1 of all kernels with these loops, was laid out by the forward pass, and its mask with it. */
 cvy_status cpu_norm_backward_choose(struct cvy_device *device, struct cvy_call *call);
