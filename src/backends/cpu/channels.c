@@ -1,5 +1,5 @@
 /* concat, channel_slice, its gradient, channel_shuffle: channels of an image lie one behind the other, in plain layout
-   and in blocks alike, so whole runs of them are copied, each by one thread. */
+   and in blocks alike, those of a pixel where channels come last: whole runs of them are copied, each by one thread. */
 #include "ops/channels.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels.h"
@@ -27,10 +27,17 @@ struct channels {
 
 /* ---- layouts --------------------------------------------------------------------------------------- */
 
+/* N,H,W,C: each pixel is as an image of one pixel. */
+static bool is_channels_last(const struct cvy_operand_spec *spec) {
+    struct cpu_view v;
+    return spec->layout && cpu_layout_view(spec->layout, &spec->desc, &v) && v.lanes > 1 && v.pixels > 1 &&
+           v.block == v.lanes;
+}
+
 /* Channels per block where channels in whole blocks are runs of memory; 0: this layout has no such blocks. */
 static int64_t block_of(const struct cvy_operand_spec *spec) {
     struct cpu_view v;
-    if (!spec->layout)
+    if (!spec->layout || is_channels_last(spec))
         return 1;
     return cpu_layout_view(spec->layout, &spec->desc, &v) && v.block == v.pixels * v.lanes ? v.lanes : 0;
 }
@@ -76,6 +83,10 @@ static cvy_status make(const struct cvy_device *device, const struct cvy_call *c
     me->pixels = 1;
     for (int k = 2; k < y->n; k++)
         me->pixels *= y->dim[k];
+    if (is_channels_last(&call->out[0])) {
+        me->images *= me->pixels;
+        me->pixels = 1;
+    }
     me->to_step = y->dim[1] * me->pixels;
     me->n_parts = cpu_team_parts(cvy_shape_count(y), device->spec.n_threads);
     *out = me;
