@@ -15,7 +15,8 @@ function(cvy_cpu_bf16)
   add_library(cvy_backend_cpu_bf16 OBJECT ${sources})
   target_compile_options(cvy_backend_cpu_bf16 PRIVATE ${flags})
   target_compile_definitions(cvy_backend_cpu_bf16 PRIVATE CVY_CPU_BF16)
-  target_include_directories(cvy_backend_cpu_bf16 PRIVATE include src $<TARGET_PROPERTY:PkgConfig::HWLOC,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_include_directories(cvy_backend_cpu_bf16 PRIVATE include src
+                             $<TARGET_PROPERTY:PkgConfig::HWLOC,INTERFACE_INCLUDE_DIRECTORIES>)
   target_sources(cvy_backend_cpu PRIVATE $<TARGET_OBJECTS:cvy_backend_cpu_bf16>)
   target_compile_definitions(cvy_backend_cpu PRIVATE CVY_CPU_HAS_BF16)
   set_property(GLOBAL APPEND PROPERTY CVY_LAYERS cvy_backend_cpu_bf16) # their objects, for libconvoy
