@@ -43,10 +43,12 @@ CPU_INLINE void mul_run(cpu_real *y, const cpu_real *a, const cpu_real *b, const
 CPU_INLINE void mul_plane(const struct mul *me, int64_t item) {
     const struct cpu_view *v = &me->view;
     int64_t n = item / v->n_blocks, block = item % v->n_blocks, at = n * v->image + block * v->block;
-    const cpu_real *a = me->a + at, *b = me->kind == SAME_SHAPE ? me->b + at : NULL;
+    const cpu_real *a = me->a + at, *b = NULL;
     cpu_real *y = (cpu_real *)me->y + at;
     cpu_v16 factor = {0};
-    if (!b) {
+    if (me->kind == SAME_SHAPE) {
+        b = me->b + at;
+    } else {
         const cpu_real *from = me->b + (me->kind == PER_IMAGE ? n * v->channels : 0) + block * v->lanes;
         float factors[CPU_LANES];
         for (int l = 0; l < cpu_n_channels(v, block); l++)
