@@ -20,7 +20,11 @@ struct net {
     ncclComm_t comm;      /* NULL: given up */
 };
 
+/* When this GPU itself has failed, that is why NCCL fails; else another device, or the way to it, is lost. */
 static cvy_status failed(const struct net *net, ncclResult_t code, const char *what) {
+    cudaError_t own = cudaStreamQuery(cuda_stream(net->me));
+    if (own != cudaSuccess && own != cudaErrorNotReady)
+        return cuda_failed(net->me->base.name, own, "what was enqueued");
     return CVY_FAIL(CVY_ERR_LOST, "%s: NCCL: %s (%s)", net->me->base.name, ncclGetErrorString(code), what);
 }
 
