@@ -37,13 +37,13 @@ launcher() { # LIBRARY N: half of them on each node
 
 run="train --data digits --model resnet20 --epochs 1 --shards 4 --threads-per-device 1 --workers 1 --devices cpu:0"
 
-# train LIBRARY N: the bits of one process. MPICH over UCX's TCP does not always end: then Convoy leaves without it, and
-# the launcher may return anything.
+# train LIBRARY N: the bits of one process. MPICH over UCX's TCP does not always end: then Convoy leaves without it. And
+# MPICH's launcher may return anything, a broken pipe of its own too, after rank 0 has said that all is done.
 train() {
     # shellcheck disable=SC2046,SC2086  # words
     timeout 120 $(launcher $1 $2) "$CONVOY" $run >out 2>err </dev/null
     rc=$?
-    [ $rc -eq 0 ] || { [ $1 = mpich ] && grep -q "all is done, but MPICH does not end" err; } ||
+    [ $rc -eq 0 ] || { [ $1 = mpich ] && grep -q "^done: " out && ! grep -q "error: " err; } ||
         { cat out err; die "exit code $rc of $1, $2 processes"; }
     same "$(hash_of_out)" "$want" "$1, $2 processes on two nodes"
 }
