@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,21 @@ cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes) {
     *out = fd;
     *n_bytes = (size_t)info.st_size;
     return CVY_OK;
+}
+
+cvy_status cvy_map_file(const char *path, void **out, size_t *n_bytes) {
+    cvy_status status = CVY_OK;
+    int fd;
+    CVY_TRY(cvy_open_file(path, &fd, n_bytes));
+    if (*n_bytes == 0) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: is empty", path);
+    } else {
+        *out = mmap(NULL, *n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (*out == MAP_FAILED)
+            status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be mapped: %s", path, strerror(errno));
+    }
+    close(fd);
+    return status;
 }
 
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes) {

@@ -7,6 +7,9 @@
 /* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 
+/* Maps a whole regular file, to read; the caller unmaps it (munmap). CVY_ERR_DATA when it is empty. */
+cvy_status cvy_map_file(const char *path, void **out, size_t *n_bytes);
+
 /* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
 

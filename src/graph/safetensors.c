@@ -5,12 +5,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100000000 };
 
@@ -231,29 +229,17 @@ cvy_status cvy_safetensors_open_memory(const void *bytes, size_t n_bytes, const 
 }
 
 cvy_status cvy_safetensors_open(const char *path, struct cvy_safetensors **out) {
-    cvy_status status;
-    void *map = MAP_FAILED;
+    void *map;
     size_t n_map;
-    int fd;
-    CVY_TRY(cvy_open_file(path, &fd, &n_map));
-    if (n_map == 0) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: is empty", path);
-        goto out;
+    CVY_TRY(cvy_map_file(path, &map, &n_map));
+    cvy_status status = cvy_safetensors_open_memory(map, n_map, path, out);
+    if (status != CVY_OK) {
+        munmap(map, n_map);
+        return status;
     }
-    map = mmap(NULL, n_map, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be mapped: %s", path, strerror(errno));
-        goto out;
-    }
-    CVY_TRY_OUT(cvy_safetensors_open_memory(map, n_map, path, out));
     (*out)->map = map;
     (*out)->n_map = n_map;
-    map = MAP_FAILED;
-out:
-    if (map != MAP_FAILED)
-        munmap(map, n_map);
-    close(fd);
-    return status;
+    return CVY_OK;
 }
 
 void cvy_safetensors_free(struct cvy_safetensors *file) {
