@@ -204,7 +204,7 @@ typedef struct cvy_loader cvy_loader;
 
 typedef enum { CVY_SPLIT_TRAIN, CVY_SPLIT_VAL } cvy_split;
 
-/* Opens one split of a data spec: digits, tensors:FILE, synthetic:CxHxW,classes=K,images=N, folder:DIR. `log` may
+/* Opens one split of a data spec, such as digits, folder:DIR or csv:FILE; `convoy data` lists the formats. `log` may
    be NULL; it is used during the call. CVY_ERR_USAGE: the spec is wrong; CVY_ERR_DATA: what it names is missing or
    wrong. Local. */
 CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log,

@@ -6,6 +6,12 @@
 #include "base/vec.h"
 #include "data/data.h"
 
+/* Where a list of images has no validation part, one of this many of each class is held out. */
+enum { CVY_HOLD_OUT = 10 };
+static inline bool cvy_is_held_out(int64_t i) {
+    return i % CVY_HOLD_OUT == CVY_HOLD_OUT - 1;
+} /* i: in its class */
+
 struct cvy_file_sample {
     const char *path; /* in `pool` */
     int64_t label;

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOLD_OUT = 10 }; /* one image of this many */
-
 enum keep { KEEP_ALL, KEEP_TRAIN, KEEP_HELD_OUT };
 
 struct plan { /* where a split's images and its list of classes lie */
@@ -44,7 +42,7 @@ static cvy_status plan_split(struct cvy_pool *pool, const char *dir, cvy_split s
     *out = (struct plan){all, all, split == CVY_SPLIT_VAL ? KEEP_HELD_OUT : KEEP_TRAIN};
     if (split == CVY_SPLIT_VAL)
         cvy_log(log, CVY_LOG_INFO, "%s has no val or test folder: every %dth image of each class is held out",
-                dir, HOLD_OUT);
+                dir, CVY_HOLD_OUT);
     return CVY_OK;
 }
 
@@ -101,7 +99,7 @@ static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, c
         goto out;
     }
     for (size_t i = 0; i < images.names.n; i++) {
-        bool is_held_out = i % HOLD_OUT == HOLD_OUT - 1;
+        bool is_held_out = cvy_is_held_out((int64_t)i);
         if (plan->keep != KEEP_ALL && is_held_out != (plan->keep == KEEP_HELD_OUT))
             continue;
         CVY_TRY_OUT(cvy_vec_push(&set->samples, (struct cvy_file_sample){images.names.data[i], label}));
@@ -126,7 +124,7 @@ static cvy_status fill(struct cvy_file_set *set, const char *dir, cvy_split spli
     set->head.n = (int64_t)set->samples.n;
     if (set->head.n == 0 && plan.keep == KEEP_HELD_OUT)
         return CVY_FAIL(CVY_ERR_DATA, "%s: no class has %d images, so none is held out: add %s/val", dir,
-                        HOLD_OUT, dir);
+                        CVY_HOLD_OUT, dir);
     if (set->head.n == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", plan.images);
     return CVY_OK;

@@ -1,33 +1,9 @@
 /* folder:DIR on trees that are made for each test below a fresh folder. Files hold nothing: the scan reads none. */
-#include "data/data.h"
+#include "data/data_fixture.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-static char root[64];
-
-static int make_root(void **state) {
-    (void)state;
-    strcpy(root, "/tmp/convoy-folder-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command);
-}
 
 /* Makes root/PATH with the folders above it; "x/" is an empty folder. */
 static void make(const char *path) {
