@@ -1,6 +1,6 @@
-/* cifar10:DIR and cifar100:DIR, the "binary version" of the CIFAR sets as their authors publish it: records of the labels,
-   a byte each, and 3 planes of 32 x 32. (A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.)
-   DIR holds the .bin files, or the folder that the archive unpacks to. */
+/* cifar10:DIR and cifar100:DIR, the "binary version" of the CIFAR sets as their authors publish it: records of the
+   labels, a byte each, and 3 planes of 32 x 32. (A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images,
+   2009.) DIR holds the .bin files, or the folder that the archive unpacks to. */
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/arrays.h"
