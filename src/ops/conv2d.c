@@ -195,6 +195,7 @@ static const struct cvy_case data_cases[] = {
 
 static const struct cvy_case weights_cases[] = {
     {"", "f32[1,1,1,1] f32[1,1,1,1]", 0, NULL},
+    {"", "f32[3,24,5,3] f32[3,40,5,3]", 0, NULL},
     {"kernel=3x3 padding=1x1", "f32[2,17,8,8] f32[2,3,8,8]", 0, NULL},
     {"kernel=3x3 padding=1x1", "f32[2,64,9,9] f32[2,64,9,9]", 5e-5, NULL},
     {"kernel=3x3 stride=2x2 padding=1x1", "f32[2,32,5,4] f32[2,16,9,8]", 0, NULL},

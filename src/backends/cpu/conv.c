@@ -1,15 +1,16 @@
-/* conv2d and its two gradients: one oneDNN primitive each.
+/* conv2d and its two gradients: one oneDNN primitive each, mostly a convolution (see conv_product.h).
    Layouts: oneDNN chooses all of them. The layout of dweight becomes that of the stored weight, and forward and
    backward_data, which may want others, get theirs through reorders after each update.
    Forward is always made for training, in evaluation too: for inference alone Winograd would want its weights
    transformed beforehand, one more copy of each. */
+#include "backends/cpu/conv_product.h"
 #include "backends/cpu/conv_rule.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/primitive.h"
 
 #include <string.h>
 
-enum { DIRECT, WINOGRAD }; /* cvy_call.algorithm */
+enum { DIRECT, WINOGRAD, PRODUCT }; /* cvy_call.algorithm */
 
 struct pass { /* which operand is what: numbers as in struct cpu_argument */
     const struct cvy_kernel_impl *impl;
@@ -138,6 +139,10 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
         }
         CVY_TRY_OUT(cpu_primitive_layout(pd, argument->id, operand(call, argument->operand)));
     }
+    if (call->algorithm == DIRECT && pass->kind == CPU_CONV_BACKWARD_WEIGHTS && cpu_conv_product_fits(call)) {
+        call->algorithm = PRODUCT;
+        call->out[0].layout = NULL;
+    }
     status = CVY_OK;
 out:
     dnnl_primitive_desc_destroy(pd);
@@ -148,6 +153,8 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
                           size_t *scratch_bytes) {
     const struct pass *pass = pass_of(call);
     dnnl_primitive_desc_t pd;
+    if (call->algorithm == PRODUCT)
+        return cpu_conv_product_prepare(device, call, out, scratch_bytes);
     CVY_TRY(describe_primitive(device, call, call->algorithm, false, &pd));
     return cpu_primitive_new(device, pass->impl, call, pd, pass->arguments, pass->n_arguments, out,
                              scratch_bytes);
