@@ -1,5 +1,5 @@
-/* idx:DIR, the files of the MNIST family (MNIST, Fashion-MNIST, KMNIST, EMNIST), plain or as .gz: an array of bytes after
-   a header of two zeros, the element type, the number of dimensions and each dimension as a 32-bit big-endian number.
+/* idx:DIR, the files of the MNIST family (MNIST, Fashion-MNIST, KMNIST, EMNIST), plain or as .gz: an array of bytes
+   after a header of two zeros, the element type, the number of dimensions and each of them as 32 bits, big-endian.
    (Y. LeCun, C. Cortes, C. Burges, The MNIST database.) Found by name: *train-images?idx3-ubyte* and
    *train-labels?idx1-ubyte*; t10k or test for validation. */
 #include "base/mem.h"
