@@ -248,7 +248,7 @@ typedef struct {
     uint64_t seed;
     bool shuffle;
     bool augment;       /* training transforms; false: evaluation's */
-    const char *preset; /* of augmentation: "none", "cifar" (pad 4, flip); NULL: what suits the data */
+    const char *preset; /* of augmentation: "none", "cifar", "imagenet"; NULL: what suits the data */
     int64_t resize;     /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
     int64_t crop[2];    /* height, width of what comes out, from the centre; 0: resize, else all */
     int64_t pad;        /* training crops at random after this zero padding; -1: the preset's */

@@ -143,7 +143,9 @@ GROUP(prepare, "Preparation of images");
 
 static const struct flag augment_flags[] = {
     FLAG("preset", TEXT, preset,
-         "augmentation: none, or cifar (random crop with padding 4, flip); default: what suits the data",
+         "augmentation: none, cifar (random crop with padding 4, flip) or imagenet (random resized crop, "
+         "flip; "
+         "evaluation resizes to 8/7 of the crop); default: what suits the data",
          .value_name = "NAME"),
     FLAG("pad", INT, pad, "random crop after this zero padding; -1: as the preset says", .initial = "-1",
          .min = -1, .max = 1 << 12),

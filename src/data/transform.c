@@ -3,6 +3,8 @@
    pixel holds all channels; NCHW: a plane a channel). */
 #include "data/transform.h"
 
+#include "data/resized_crop.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -12,11 +14,16 @@ struct preset {
     const char *name;
     int64_t pad;
     bool flip;
+    bool is_resized_crop; /* evaluation then takes the centre's 7/8: 224 of a shorter side of 256 */
 };
 
 static const struct preset presets[] = {
-    {"none", -1, false}, {"cifar", 4, true}, /* He et al., 2015 */
+    {"none", -1, false, false},
+    {"cifar", 4, true, false},    /* He et al., 2015 */
+    {"imagenet", -1, true, true}, /* as torchvision's reference scripts train */
 };
+
+bool cvy_preset_resizes(const char *preset) { return preset && strcmp(preset, "imagenet") == 0; }
 
 static cvy_status find_preset(const char *name, const struct preset **out) {
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
@@ -25,7 +32,7 @@ static cvy_status find_preset(const char *name, const struct preset **out) {
             return CVY_OK;
         }
     }
-    return CVY_FAIL(CVY_ERR_USAGE, "preset '%s' is unknown, say 'none' or 'cifar'", name);
+    return CVY_FAIL(CVY_ERR_USAGE, "preset '%s' is unknown, say 'none', 'cifar' or 'imagenet'", name);
 }
 
 /* Channels as they are, or one of three. */
@@ -78,13 +85,16 @@ static cvy_status plan_normalisation(const struct cvy_dataset *dataset, const cv
 
 /* Sizes. Where they vary, the default resize makes the shorter side as long as the crop's longer one. */
 static cvy_status plan_size(const struct cvy_dataset *dataset, const cvy_loader_options *options,
-                            struct cvy_transform *t) {
+                            bool is_resized_crop, struct cvy_transform *t) {
     bool is_varied = dataset->height == 0;
     t->height = options->crop[0] ? options->crop[0] : options->resize ? options->resize : dataset->height;
     t->width = options->crop[1] ? options->crop[1] : options->resize ? options->resize : dataset->width;
     t->resize = options->resize;
-    if (is_varied && !t->resize)
-        t->resize = t->height > t->width ? t->height : t->width;
+    int64_t longer = t->height > t->width ? t->height : t->width;
+    if (is_resized_crop && !t->resize)
+        t->resize = (longer * 8 + 3) / 7;
+    else if (is_varied && !t->resize)
+        t->resize = longer;
     if (options->resize < 0 || options->crop[0] < 0 || options->crop[1] < 0 || t->resize > MAX_SIDE ||
         t->height > MAX_SIDE || t->width > MAX_SIDE)
         return CVY_FAIL(CVY_ERR_USAGE, "resize %lld, crop %lldx%lld: must be between 0 and %d",
@@ -119,9 +129,14 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
     if (options->augment) {
         t.pad = options->pad >= 0 ? options->pad : preset->pad;
         t.flip = options->flip >= 0 ? options->flip : preset->flip;
+        t.is_resized_crop = preset->is_resized_crop;
     }
+    if (t.is_resized_crop && options->pad >= 0)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "padding %lld: preset '%s' crops a window and resizes it, it does not pad",
+                        (long long)options->pad, preset->name);
     CVY_TRY(plan_channels(dataset, options, &t));
-    CVY_TRY(plan_size(dataset, options, &t));
+    CVY_TRY(plan_size(dataset, options, preset->is_resized_crop, &t));
     CVY_TRY(plan_normalisation(dataset, options, &t));
     *out = t;
     return CVY_OK;
@@ -134,6 +149,7 @@ size_t cvy_transform_bytes(const struct cvy_transform *t) {
 void cvy_transform_work_free(struct cvy_transform_work *work) {
     cvy_resizer_free(&work->resizer);
     cvy_image_free(&work->grey);
+    cvy_image_free(&work->cropped);
     cvy_image_free(&work->resized);
 }
 
@@ -205,6 +221,32 @@ static void copy_window(const struct cvy_transform *t, const struct cvy_image *i
     }
 }
 
+/* The shorter side as planned; the longer one keeps the ratio, cut to an integer as in torchvision. */
+static cvy_status resize_shorter(const struct cvy_transform *t, struct cvy_transform_work *work,
+                                 const struct cvy_image **image) {
+    const struct cvy_image *from = *image;
+    int64_t shorter = from->height < from->width ? from->height : from->width;
+    if (!t->resize || t->resize == shorter)
+        return CVY_OK;
+    int64_t height = from->height * t->resize / shorter, width = from->width * t->resize / shorter;
+    if (height > MAX_SIDE || width > MAX_SIDE)
+        return CVY_FAIL(CVY_ERR_DATA, "is %lldx%lld: too narrow to be resized to a shorter side of %lld",
+                        (long long)from->height, (long long)from->width, (long long)t->resize);
+    CVY_TRY(cvy_resize(&work->resizer, from, height, width, &work->resized));
+    *image = &work->resized;
+    return CVY_OK;
+}
+
+/* A random window, resized to what comes out. */
+static cvy_status resize_window(const struct cvy_transform *t, struct cvy_rng *rng,
+                                struct cvy_transform_work *work, const struct cvy_image **image) {
+    struct cvy_box box = cvy_draw_resized_crop(rng, (*image)->height, (*image)->width);
+    CVY_TRY(cvy_crop(*image, &box, &work->cropped));
+    CVY_TRY(cvy_resize(&work->resizer, &work->cropped, t->height, t->width, &work->resized));
+    *image = &work->resized;
+    return CVY_OK;
+}
+
 cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rng,
                                struct cvy_transform_work *work, const struct cvy_image *image, void *out) {
     int64_t channels = t->to_grey ? 3 : t->channels;
@@ -215,16 +257,7 @@ cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rn
         CVY_TRY(to_grey(image, &work->grey));
         image = &work->grey;
     }
-    int64_t shorter = image->height < image->width ? image->height : image->width;
-    if (t->resize &&
-        t->resize != shorter) { /* the longer side keeps the ratio, cut to an integer as in torchvision */
-        int64_t height = image->height * t->resize / shorter, width = image->width * t->resize / shorter;
-        if (height > MAX_SIDE || width > MAX_SIDE)
-            return CVY_FAIL(CVY_ERR_DATA, "is %lldx%lld: too narrow to be resized to a shorter side of %lld",
-                            (long long)image->height, (long long)image->width, (long long)t->resize);
-        CVY_TRY(cvy_resize(&work->resizer, image, height, width, &work->resized));
-        image = &work->resized;
-    }
+    CVY_TRY(t->is_resized_crop ? resize_window(t, rng, work, &image) : resize_shorter(t, work, &image));
     struct window w = draw_window(t, rng, image);
     copy_window(t, image, &w, out);
     return CVY_OK;

@@ -1,5 +1,6 @@
 /* What happens to an image between the data set and the batch: grey, resize the shorter side, crop, flip.
-   Training crops at random after zero padding and flips at random when asked to; evaluation crops the centre.
+   Training crops at random, after zero padding or a window that is resized, and flips at random when asked to;
+   evaluation crops the centre.
    The random choices are a function of (seed, epoch, sample index) alone. */
 #ifndef CVY_DATA_TRANSFORM_H
 #define CVY_DATA_TRANSFORM_H
@@ -11,22 +12,25 @@ struct cvy_transform {
     int64_t channels, height, width; /* what comes out */
     cvy_dtype dtype;
     cvy_image_order order;
-    int64_t resize; /* shorter side; 0: as it is */
-    int64_t pad;    /* -1: crop the centre; else crop at random after this zero padding */
-    bool flip;      /* with probability 1/2 */
-    bool to_grey;   /* from RGB, before everything else */
+    int64_t resize;       /* shorter side; 0: as it is */
+    int64_t pad;          /* -1: crop the centre; else crop at random after this zero padding */
+    bool flip;            /* with probability 1/2 */
+    bool is_resized_crop; /* a random window is resized to what comes out, instead of resize and pad */
+    bool to_grey;         /* from RGB, before everything else */
     float mean[4], std[4];
 };
 
 /* Fits the options to the data set; CVY_ERR_USAGE says which of them does not. */
 cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loader_options *options,
                               struct cvy_transform *out);
+/* Does the preset resize whatever it is given? NULL: what suits the data, which does not. */
+bool cvy_preset_resizes(const char *preset);
 size_t cvy_transform_bytes(const struct cvy_transform *transform); /* of one image that comes out */
 
 /* One thread's working memory; zero-initialised is ready. */
 struct cvy_transform_work {
     struct cvy_resizer resizer;
-    struct cvy_image grey, resized;
+    struct cvy_image grey, cropped, resized;
 };
 void cvy_transform_work_free(struct cvy_transform_work *work);
 

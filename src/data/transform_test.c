@@ -210,8 +210,8 @@ static void refuses_what_does_not_fit(void **state) {
     varied.height = varied.width = 0;
     floats.dtype = CVY_F32;
     expect_refused(&varied, &good, "how large a crop");
-    bad = good, bad.preset = "imagenet";
-    expect_refused(&bytes_set, &bad, "preset 'imagenet' is unknown");
+    bad = good, bad.preset = "imagnet";
+    expect_refused(&bytes_set, &bad, "preset 'imagnet' is unknown");
     bad = good, bad.crop[0] = bad.crop[1] = 7;
     expect_refused(&bytes_set, &bad, "does not fit");
     bad = good, bad.resize = 8;

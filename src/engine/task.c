@@ -68,7 +68,7 @@ static cvy_status settle_input(struct cvy_task *task) {
     bool is_varied = data->height == 0 || data->width == 0;
     bool is_other = data->height != want[1] || data->width != want[2];
     if (is_asked ? is_other : is_varied && !l->resize) {
-        if (is_asked && !l->resize && data->dtype == CVY_U8)
+        if (is_asked && !l->resize && data->dtype == CVY_U8 && !cvy_preset_resizes(l->preset))
             l->resize = want[1] > want[2] ? want[1] : want[2];
         if (!l->crop[0])
             memcpy(l->crop, want + 1, sizeof l->crop);

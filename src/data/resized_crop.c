@@ -1,0 +1,52 @@
+/* Invariant: a box that is drawn lies within its image and is not empty. */
+#include "data/resized_crop.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_TRIES = 10 };
+static const double min_area = 0.08, max_area = 1, min_ratio = 3.0 / 4,
+                    max_ratio = 4.0 / 3; /* width / height */
+
+static double draw_between(struct cvy_rng *rng, double low, double high) {
+    return low + (high - low) * cvy_rng_uniform(rng);
+}
+
+static struct cvy_box centre_box(int64_t height, int64_t width) {
+    double ratio = (double)width / (double)height;
+    struct cvy_box box = {.height = height, .width = width};
+    if (ratio < min_ratio)
+        box.height = (int64_t)rint((double)width / min_ratio);
+    else if (ratio > max_ratio)
+        box.width = (int64_t)rint((double)height * max_ratio);
+    box.height = box.height > height ? height : box.height;
+    box.width = box.width > width ? width : box.width;
+    box.top = (height - box.height) / 2;
+    box.left = (width - box.width) / 2;
+    return box;
+}
+
+struct cvy_box cvy_draw_resized_crop(struct cvy_rng *rng, int64_t height, int64_t width) {
+    for (int i = 0; i < N_TRIES; i++) {
+        double area = (double)height * (double)width * draw_between(rng, min_area, max_area);
+        double ratio = exp(draw_between(rng, log(min_ratio), log(max_ratio)));
+        struct cvy_box box = {.height = (int64_t)rint(sqrt(area / ratio)),
+                              .width = (int64_t)rint(sqrt(area * ratio))};
+        if (box.height < 1 || box.width < 1 || box.height > height || box.width > width)
+            continue;
+        box.top = cvy_rng_below(rng, (uint32_t)(height - box.height + 1));
+        box.left = cvy_rng_below(rng, (uint32_t)(width - box.width + 1));
+        return box;
+    }
+    return centre_box(height, width);
+}
+
+cvy_status cvy_crop(const struct cvy_image *image, const struct cvy_box *box, struct cvy_image *out) {
+    CVY_TRY(cvy_image_reshape(out, image->channels, box->height, box->width, CVY_U8, CVY_NHWC));
+    const size_t pixel = (size_t)image->channels, row = (size_t)box->width * pixel;
+    for (int64_t y = 0; y < box->height; y++)
+        memcpy((uint8_t *)out->pixels + (size_t)y * row,
+               (const uint8_t *)image->pixels + (size_t)((box->top + y) * image->width + box->left) * pixel,
+               row);
+    return CVY_OK;
+}
