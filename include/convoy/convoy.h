@@ -229,8 +229,7 @@ typedef enum { CVY_NCHW, CVY_NHWC } cvy_image_order;
    cvy_loader_start; one that a program makes must be there during each call that it is given to. */
 typedef struct cvy_batch {
     int64_t n, channels, height, width; /* at most 4 channels */
-    int64_t
-        n_update; /* training: images of all batches that make the update which this one belongs to; 0: n */
+    int64_t n_update;      /* training: images of all batches of the update which this one belongs to; 0: n */
     cvy_dtype dtype;       /* CVY_U8 (0 to 255) or CVY_F32 */
     cvy_image_order order; /* of the images' memory, which has no gaps */
     const void *images;
@@ -281,10 +280,9 @@ typedef struct cvy_plan cvy_plan;
 typedef struct cvy_session cvy_session;
 
 typedef struct {
-    const char *devices; /* "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared out
+    const char *devices;  /* "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared out
                             among the devices of this list, in its order: one device has them all */
-    const char *
-        strategy; /* "single", "dp", "ddp", "mp", "pipeline", "hybrid"; NULL: single on one device, else ddp */
+    const char *strategy; /* "single", "dp", "ddp", "mp", "pipeline", "hybrid"; NULL: single or ddp */
     const char *mesh;     /* hybrid: "data=2,pipe=2"; NULL elsewhere */
     const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */
     const char *backend;  /* "cpu", "reference" (slow, in double precision); NULL: what the devices say */
@@ -302,12 +300,13 @@ typedef struct {
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */
-    const char *freeze;                /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
-    uint64_t seed;                     /* of initial weights and dropout */
-    double timeout_s;                  /* 30: deadline of each wait between devices */
-    bool timeline;    /* record what every instruction took, for the project's own benchmarks */
-    cvy_world *world; /* the processes that take part, each with `devices`; NULL: this one alone */
-    cvy_log_sink log; /* its context must outlive the plan */
+    double clip_grad_norm; /* the norm of all gradients together is scaled down to this; 0: it stays */
+    const char *freeze;    /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
+    uint64_t seed;         /* of initial weights and dropout */
+    double timeout_s;      /* 30: deadline of each wait between devices */
+    bool timeline;         /* record what every instruction took, for the project's own benchmarks */
+    cvy_world *world;      /* the processes that take part, each with `devices`; NULL: this one alone */
+    cvy_log_sink log;      /* its context must outlive the plan */
 } cvy_plan_options;
 
 /* Binds graph, devices and strategy: fusion, differentiation, layouts, programs, memory. Starts a thread for each
@@ -370,6 +369,7 @@ typedef struct {
     double loss;        /* mean over the images */
     int64_t n;          /* images */
     int64_t top1, top5; /* images right by top-1 and top-5; 0 without the output "hits" */
+    double grad_norm;   /* of the newest update, before clipping; 0 without clip_grad_norm */
 } cvy_metrics;
 /* All 0 before the first step. Local. */
 CVY_API void cvy_session_metrics(const cvy_session *session, cvy_metrics *out);

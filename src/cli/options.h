@@ -19,6 +19,7 @@ struct options { /* in the order of the groups */
     struct flag_channels mean, std;
 
     int64_t batch_size, accumulate;
+    double clip_grad_norm;
     int sync_bn;
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo, *amp;

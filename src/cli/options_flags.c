@@ -203,6 +203,10 @@ GROUP(kernels, "Kernels");
 static const struct flag step_flags[] = {
     FLAG("accumulate", INT, accumulate, "batches that make one update: their gradients are added",
          .initial = "1", .min = 1, .max = 1 << 20),
+    FLAG("clip-grad-norm", FLOAT, clip_grad_norm,
+         "the largest norm of all gradients together: if it is larger, they are scaled down to it; 0: they "
+         "stay",
+         .initial = "0", .min = 0, .max = INFINITY),
     FLAG("sync-bn", SWITCH, sync_bn,
          "batch-norm normalises over all shards of a batch, not within each; of single, dp and ddp",
          .initial = "false"),

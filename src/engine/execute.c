@@ -239,20 +239,11 @@ static cvy_status do_refresh(const struct cvy_step *s) {
 }
 
 static cvy_status (*const actions[CVY_N_INSTR])(const struct cvy_step *) = {
-    [CVY_I_LOAD] = do_load,
-    [CVY_I_RUN] = do_run,
-    [CVY_I_ADD] = do_add,
-    [CVY_I_SEND] = cvy_talk,
-    [CVY_I_RECV] = cvy_talk,
-    [CVY_I_REDUCE] = cvy_talk,
-    [CVY_I_WAIT] = cvy_talk,
-    [CVY_I_CHECK] = do_check,
-    [CVY_I_FINITE] = cvy_step_finite,
-    [CVY_I_UPDATE] = do_update,
-    [CVY_I_RESULT] = do_result,
-    [CVY_I_BROADCAST] = do_broadcast,
-    [CVY_I_REFRESH] = do_refresh,
-    [CVY_I_ACCUMULATE] = do_accumulate,
+    [CVY_I_LOAD] = do_load,           [CVY_I_RUN] = do_run,         [CVY_I_ADD] = do_add,
+    [CVY_I_SEND] = cvy_talk,          [CVY_I_RECV] = cvy_talk,      [CVY_I_REDUCE] = cvy_talk,
+    [CVY_I_WAIT] = cvy_talk,          [CVY_I_CHECK] = do_check,     [CVY_I_FINITE] = cvy_step_finite,
+    [CVY_I_CLIP] = cvy_step_clip,     [CVY_I_UPDATE] = do_update,   [CVY_I_RESULT] = do_result,
+    [CVY_I_BROADCAST] = do_broadcast, [CVY_I_REFRESH] = do_refresh, [CVY_I_ACCUMULATE] = do_accumulate,
     [CVY_I_EXCHANGE] = do_exchange,
 };
 

@@ -77,6 +77,10 @@ cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step
         json_decref(object);
         object = NULL;
     }
+    if (object && r->is_clipped && json_object_set_new(object, "grad_norm", number(m->grad_norm))) {
+        json_decref(object);
+        object = NULL;
+    }
     return append(file, object);
 }
 

@@ -12,6 +12,7 @@ struct cvy_step_report {
     double lr;                   /* of this update */
     cvy_metrics metrics;         /* of this step's images, before the update */
     struct cvy_loss_scale scale; /* of --amp fp16, after this update */
+    bool is_clipped;             /* --clip-grad-norm: metrics.grad_norm says something */
     double images_per_s;         /* of this step, loading included */
 };
 

@@ -5,6 +5,7 @@
 #include "engine/world.h"
 #include "ops/conv_algo.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,10 @@ static cvy_status copy_options(struct cvy_plan *plan, const cvy_plan_options *op
         return CVY_FAIL(CVY_ERR_USAGE, "%lld batches of one update: take 1 to %d", (long long)o->accumulate,
                         INT32_MAX);
     o->accumulate = o->accumulate ? o->accumulate : 1;
+    if (!isfinite(o->clip_grad_norm) || o->clip_grad_norm < 0)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "a norm of gradients of at most %g: take more than 0, or 0 for any norm",
+                        o->clip_grad_norm);
     if (o->shards < 0 || o->shards > 1 << 20)
         return CVY_FAIL(CVY_ERR_USAGE, "%lld shards: take 1 or more, or 0 for one per device",
                         (long long)o->shards);
@@ -254,10 +259,12 @@ static cvy_status compile_task(struct cvy_worker *worker, void *argument) {
     (void)argument;
     CVY_TRY(cvy_compile_program(worker));
     CVY_TRY(cvy_program_prepare(worker->program, worker->device));
-    return cvy_store_prepare(&worker->store, worker->device);
+    CVY_TRY(cvy_store_prepare(&worker->store, worker->device));
+    return cvy_clip_prepare(worker);
 }
 
 static void free_program(struct cvy_worker *w) {
+    cvy_clip_free(&w->clip);
     cvy_program_free(w->program);
     cvy_store_free(&w->store);
     free(w->reducible_offset);

@@ -237,6 +237,7 @@ static cvy_status check_lr(const struct cvy_session *session) {
 /* Devices agree on whether it was skipped. */
 static cvy_status end_update(struct cvy_session *session) {
     session->n_updates++;
+    session->grad_norm = session->plan->team.workers[0].clip.norm;
     if (session->scale.scale > 0)
         return cvy_loss_scale_settle(&session->scale, session->plan->team.workers[0].is_skipping);
     return CVY_OK;
@@ -309,7 +310,10 @@ cvy_status cvy_update(cvy_session *session) {
     return end_update(session);
 }
 
-void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) { *out = session->metrics; }
+void cvy_session_metrics(const cvy_session *session, cvy_metrics *out) {
+    *out = session->metrics;
+    out->grad_norm = session->grad_norm;
+}
 
 static cvy_status check_output(const struct cvy_graph *g, const void *wanted, const char *name) {
     if (wanted && cvy_graph_output(g, name) == CVY_NONE)

@@ -20,7 +20,8 @@ struct cvy_session {
     double lr;
     uint64_t n_updates;
     struct cvy_loss_scale scale;
-    cvy_metrics metrics;
+    cvy_metrics metrics; /* but for the norm */
+    double grad_norm;
     enum cvy_split_state split;                   /* which of the three calls was made last */
     int64_t split_n, split_first, split_n_update; /* its images, as in struct cvy_work */
     struct cvy_under_way under_way;

@@ -66,6 +66,7 @@ static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out, "buckets of %g MB, the first of %g MB\n", o->bucket_mb, o->first_bucket_mb);
     cvy_text_printf(out, "optimizer %s, attributes %s\n", or_none(o->optimizer),
                     or_none(o->optimizer_attributes));
+    cvy_text_printf(out, "norm of gradients clipped to %.17g (0: as it is)\n", o->clip_grad_norm);
     cvy_text_printf(out, "%lld bytes of memory for a device\n", (long long)o->device_memory);
 }
 

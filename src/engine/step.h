@@ -28,11 +28,17 @@ cvy_status cvy_rows_clear(const struct cvy_step *s);
 /* Send, recv, reduce, wait, broadcast, exchange. Done on return; on a device with streams enqueued, a reduce as a
    whole, so that there is nothing left to `wait` for but its event. */
 cvy_status cvy_talk(const struct cvy_step *s);
-/* A number that a stage has, to all; at once, by the host. */
+/* What a stage has, to all; at once, by the host. */
+cvy_status cvy_talk_bytes(const struct cvy_step *s, int32_t stage, void *bytes, size_t n, const char *name);
+/* ... a number. */
 cvy_status cvy_talk_number(const struct cvy_step *s, int32_t stage, float *number, const char *name);
 
 /* ---- scale.c: FINITE ----------------------------------------------------------------------------------- */
 
 cvy_status cvy_step_finite(const struct cvy_step *s);
+
+/* ---- clip.c: CLIP -------------------------------------------------------------------------------------- */
+
+cvy_status cvy_step_clip(const struct cvy_step *s);
 
 #endif

@@ -200,13 +200,17 @@ static cvy_status broadcast(const struct cvy_step *s) {
                             broadcast_bytes(s), "parameters"));
 }
 
-cvy_status cvy_talk_number(const struct cvy_step *s, int32_t stage, float *number, const char *name) {
+cvy_status cvy_talk_bytes(const struct cvy_step *s, int32_t stage, void *bytes, size_t n, const char *name) {
     const struct cvy_streams *streams = s->backend->streams;
     if (streams &&
         streams->progress) /* others may need what is enqueued here before they get to their loss */
         CVY_TRY(streams->progress(s->w->device));
     begin_call(s);
-    return end_call(s, s->w->team->transport->broadcast(s->w->group, stage, number, sizeof *number, name));
+    return end_call(s, s->w->team->transport->broadcast(s->w->group, stage, bytes, n, name));
+}
+
+cvy_status cvy_talk_number(const struct cvy_step *s, int32_t stage, float *number, const char *name) {
+    return cvy_talk_bytes(s, stage, number, sizeof *number, name);
 }
 
 /* ---- devices with streams ------------------------------------------------------------------------------ */

@@ -128,6 +128,7 @@ static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metric
                                      .lr = lr,
                                      .metrics = *metrics,
                                      .scale = t->task.session->scale,
+                                     .is_clipped = t->options.task.plan.clip_grad_norm > 0,
                                      .images_per_s = seconds > 0 ? (double)metrics->n / seconds : 0};
     if (t->events.on_step)
         t->events.on_step(t->events.context, &report, &t->progress);

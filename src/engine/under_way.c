@@ -54,7 +54,8 @@ void cvy_under_way_add(struct cvy_session *session, int64_t n, int64_t n_update,
         session->metrics.n = n_update;
     } else { /* the losses so far were divided by the images of the whole update */
         double whole = (double)n_update / (double)u->n_done;
-        session->metrics = (cvy_metrics){u->loss * whole, u->n_done, u->top1, u->top5};
+        session->metrics =
+            (cvy_metrics){.loss = u->loss * whole, .n = u->n_done, .top1 = u->top1, .top5 = u->top5};
     }
 }
 

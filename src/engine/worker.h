@@ -5,6 +5,7 @@
 #define CVY_ENGINE_WORKER_H
 
 #include "base/thread.h"
+#include "engine/clip.h"
 #include "engine/store.h"
 #include "engine/timeline.h"
 #include "rt/comm.h"
@@ -28,6 +29,7 @@ struct cvy_worker {
     struct cvy_store store;
     size_t *reducible_offset; /* per reducible of the training graph: its place in a sum */
     struct cvy_masters masters;
+    struct cvy_clip clip;
     struct cvy_graph *chosen; /* the training graph that fixed the masters: owner of names */
 
     char *arena; /* all of this device's memory; NULL before cvy_execute_prepare */

@@ -1,4 +1,5 @@
-/* unscale: a gradient of the scaled loss becomes that of the loss. Scales are powers of two, so nothing is rounded. */
+/* unscale: a gradient of the scaled loss becomes that of the loss (those scales are powers of two, so nothing is
+   rounded); and gradients whose norm is clipped are divided by what it is too large by. */
 #include "ops/cases.h"
 #include "ops/infer.h"
 
@@ -21,10 +22,17 @@ static void fill(int i, const struct cvy_desc *desc, uint64_t seed, double *valu
         values[0] = 1024;
 }
 
+static void fill_any(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {
+    cvy_fill_normal(i, desc, seed, values);
+    if (i == 1)
+        values[0] = 1.375;
+}
+
 static const struct cvy_case cases[] = {
     {"", "f32[1] f32[1]", 0, fill},
     {"", "f32[3,17] f32[1]", 0, fill},
     {"", "f32[17,2,5,7] f32[1]", 0, fill},
+    {"", "f32[70,30,3,3] f32[1]", 0, fill_any},
 };
 
 const struct cvy_op cvy_op_unscale = {

@@ -24,20 +24,11 @@ static const char letters[] = {[CVY_PHASE_FORWARD] = 'F',
 
 const char *cvy_instr_name(enum cvy_instr_kind kind) {
     static const char *const names[CVY_N_INSTR] = {
-        [CVY_I_LOAD] = "load",
-        [CVY_I_RUN] = "run",
-        [CVY_I_EXCHANGE] = "exchange",
-        [CVY_I_ADD] = "add",
-        [CVY_I_SEND] = "send",
-        [CVY_I_RECV] = "recv",
-        [CVY_I_REDUCE] = "reduce",
-        [CVY_I_WAIT] = "wait",
-        [CVY_I_ACCUMULATE] = "accumulate",
-        [CVY_I_CHECK] = "check",
-        [CVY_I_FINITE] = "finite",
-        [CVY_I_UPDATE] = "update",
-        [CVY_I_RESULT] = "result",
-        [CVY_I_BROADCAST] = "broadcast",
+        [CVY_I_LOAD] = "load",       [CVY_I_RUN] = "run",       [CVY_I_EXCHANGE] = "exchange",
+        [CVY_I_ADD] = "add",         [CVY_I_SEND] = "send",     [CVY_I_RECV] = "recv",
+        [CVY_I_REDUCE] = "reduce",   [CVY_I_WAIT] = "wait",     [CVY_I_ACCUMULATE] = "accumulate",
+        [CVY_I_CHECK] = "check",     [CVY_I_FINITE] = "finite", [CVY_I_CLIP] = "clip",
+        [CVY_I_UPDATE] = "update",   [CVY_I_RESULT] = "result", [CVY_I_BROADCAST] = "broadcast",
         [CVY_I_REFRESH] = "refresh",
     };
     return names[kind];

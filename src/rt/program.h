@@ -84,6 +84,7 @@ enum cvy_instr_kind {
                          total; of the last one it becomes the sum of both. Alone in its update it stays as it is */
     CVY_I_CHECK, /* the reduced loss must be finite, before anything is updated */
     CVY_I_FINITE, /* are all reduced gradients finite? Else the updates that follow are skipped, on every stage */
+    CVY_I_CLIP, /* the norm of all reduced gradients, of every stage; where it is too large they are scaled down */
     CVY_I_UPDATE, /* run the update segment of `bucket` */
     CVY_I_RESULT, /* copy the shard's results (losses, ranks, logits) to the host */
     CVY_I_BROADCAST, /* `part` 0: the persistent space, 1: parameters and buffers, from the first replica to all of

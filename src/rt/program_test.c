@@ -189,6 +189,7 @@ static void test_instructions(void **state) {
         {"  accumulate sum 0 bucket 2\n", {CVY_I_ACCUMULATE, 0, -1, -1, -1, -1, 0, -1, 2, 0, 0, -1}},
         {"  check\n", {CVY_I_CHECK, 0, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  finite\n", {CVY_I_FINITE, 0, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
+        {"  clip\n", {CVY_I_CLIP, 0, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},
         {"  update bucket 0\n", {CVY_I_UPDATE, 0, -1, -1, -1, -1, -1, -1, 0, 0, 0, -1}},
         {"  result shard 3 slot 0\n", {CVY_I_RESULT, 0, -1, -1, 3, 0, -1, -1, -1, 0, 0, -1}},
         {"  broadcast\n", {CVY_I_BROADCAST, 0, -1, -1, -1, -1, -1, -1, -1, 0, 0, -1}},

@@ -122,7 +122,7 @@ static bool is_needed_next(const struct sweep *s, int32_t bucket) {
         bool is_run = i->kind == CVY_I_RUN && i->sum >= 0 && first_written(i) <= bucket;
         bool is_other = (i->kind == CVY_I_ADD || i->kind == CVY_I_ACCUMULATE || i->kind == CVY_I_UPDATE) &&
                         i->bucket == bucket;
-        if (is_check || is_run || is_other || i->kind == CVY_I_FINITE)
+        if (is_check || is_run || is_other || i->kind == CVY_I_FINITE || i->kind == CVY_I_CLIP)
             return true;
     }
     return false;
@@ -151,6 +151,13 @@ static void touch_finite(struct sweep *s, const struct cvy_instr *i) {
         meet(s, bucket_at(s, 0, b), false);
 }
 
+/* All that is reduced, which may be scaled down. */
+static void touch_clip(struct sweep *s, const struct cvy_instr *i) {
+    (void)i;
+    for (int32_t b = 0; b < s->n_buckets; b++)
+        touch_bucket(s, 0, b, true);
+}
+
 static void touch_accumulate(struct sweep *s, const struct cvy_instr *i) {
     touch_bucket(s, 0, i->bucket, true);
     touch(s, TOTAL, true);
@@ -175,20 +182,11 @@ static void touch_refresh(struct sweep *s, const struct cvy_instr *i) {
 }
 
 static void (*const touchers[CVY_N_INSTR])(struct sweep *, const struct cvy_instr *) = {
-    [CVY_I_LOAD] = fill_slot,
-    [CVY_I_RUN] = touch_run,
-    [CVY_I_EXCHANGE] = touch_exchange,
-    [CVY_I_ADD] = touch_add,
-    [CVY_I_SEND] = send_slot,
-    [CVY_I_RECV] = fill_slot,
-    [CVY_I_REDUCE] = touch_reduce,
-    [CVY_I_WAIT] = touch_wait,
-    [CVY_I_ACCUMULATE] = touch_accumulate,
-    [CVY_I_CHECK] = touch_check,
-    [CVY_I_FINITE] = touch_finite,
-    [CVY_I_UPDATE] = touch_update,
-    [CVY_I_RESULT] = touch_result,
-    [CVY_I_BROADCAST] = touch_broadcast,
+    [CVY_I_LOAD] = fill_slot,        [CVY_I_RUN] = touch_run,       [CVY_I_EXCHANGE] = touch_exchange,
+    [CVY_I_ADD] = touch_add,         [CVY_I_SEND] = send_slot,      [CVY_I_RECV] = fill_slot,
+    [CVY_I_REDUCE] = touch_reduce,   [CVY_I_WAIT] = touch_wait,     [CVY_I_ACCUMULATE] = touch_accumulate,
+    [CVY_I_CHECK] = touch_check,     [CVY_I_FINITE] = touch_finite, [CVY_I_CLIP] = touch_clip,
+    [CVY_I_UPDATE] = touch_update,   [CVY_I_RESULT] = touch_result, [CVY_I_BROADCAST] = touch_broadcast,
     [CVY_I_REFRESH] = touch_refresh,
 };
 

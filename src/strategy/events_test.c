@@ -27,6 +27,8 @@ static int bucket_access(const struct cvy_instr *i, int32_t k, int32_t b, int32_
         return b == first_bucket && k == 0;
     case CVY_I_FINITE:
         return k == 0;
+    case CVY_I_CLIP:
+        return k == 0 ? 2 : 0;
     default:
         return 0;
     }
@@ -178,6 +180,7 @@ static void check_shards(struct schedule_case c) {
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
             c.is_accumulating = (variant & 3) == 2;
             c.is_scaled = variant & 4;
+            c.is_clipped = (variant ^ variant >> 1 ^ variant >> 2) & 1;
             check_case(c);
         }
     }

@@ -86,13 +86,17 @@ static void finish(struct cvy_scheduler *w, unsigned what) {
         what &= ~(unsigned)WAIT;
     if (!w->in->is_accumulating)
         what &= ~(unsigned)ACCUMULATE;
-    if (w->is_on_master || w->in->is_scaled) {
+    bool needs_all = w->in->is_scaled || w->in->is_clipped;
+    if (w->is_on_master || needs_all) {
         finish_buckets(w, what & WAIT);
         what &= w->is_on_master && w->out->replica > 0 ? 0 : ~(unsigned)WAIT;
     }
-    if (w->in->is_scaled && (what & UPDATE)) {
+    if (needs_all && (what & UPDATE)) {
         finish_buckets(w, what & ~(unsigned)UPDATE);
-        cvy_emit_part(w, CVY_I_FINITE, -1);
+        if (w->in->is_scaled)
+            cvy_emit_part(w, CVY_I_FINITE, -1);
+        if (w->in->is_clipped)
+            cvy_emit_part(w, CVY_I_CLIP, -1);
         what = UPDATE;
     }
     if (what)

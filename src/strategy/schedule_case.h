@@ -14,7 +14,7 @@ struct schedule_case {
     const char *strategy, *schedule, *mesh; /* as the user says them; schedule and mesh may be NULL */
     int32_t n_devices, n_shards;
     int32_t n_buckets_of_stage; /* 0: inference */
-    bool has_skips, is_accumulating, is_scaled;
+    bool has_skips, is_accumulating, is_scaled, is_clipped;
     bool
         is_in_layers; /* rows are exchanged: twice in the forward pass, and once for each bucket in the backward one */
     /* what came out */
@@ -29,6 +29,7 @@ static inline void schedule_case_describe(struct schedule_case *c) {
     c->input.n_shards = c->n_shards;
     c->input.is_accumulating = c->is_accumulating;
     c->input.is_scaled = c->is_scaled;
+    c->input.is_clipped = c->is_clipped;
     c->input.schedule = c->schedule ? c->schedule : "1f1b";
     for (int32_t a = 0; a < pipe; a++) {
         for (int32_t b = a + 1; b < pipe && b <= a + 1 + c->has_skips; b++) {

@@ -98,6 +98,7 @@ static void check_many(struct schedule_case of, int32_t n_replicas,
             c.n_buckets_of_stage = variant & 2 ? 3 : 1;
             c.is_accumulating = (variant & 3) == 2;
             c.is_scaled = variant & 4;
+            c.is_clipped = (variant ^ variant >> 1 ^ variant >> 2) & 1;
             check_evaluation(&c);
             check_training(&c, limits);
         }

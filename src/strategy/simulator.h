@@ -36,7 +36,7 @@ struct device {
     int32_t n_exchanges[2];           /* per phase: parts up to the newest exchange */
     uint64_t received[2][MAX_SHARDS]; /* per phase: bit a, from stage a */
     bool is_posted[CASE_MAX_BUCKETS], is_updated[CASE_MAX_BUCKETS], is_accumulated[CASE_MAX_BUCKETS];
-    int32_t n_checks, n_in_flight, most_in_flight, n_sums, n_slots;
+    int32_t n_checks, n_clips, n_in_flight, most_in_flight, n_sums, n_slots;
 };
 
 struct message {
@@ -286,9 +286,20 @@ static void accumulate(const struct world *w, struct device *d, const struct cvy
     d->is_accumulated[i->bucket] = true;
 }
 
+/* Once for each update, and before it: of all buckets, whole. */
+static void clip(const struct world *w, struct device *d) {
+    assert_true(w->c->is_clipped && d->n_checks == 1);
+    for (int32_t b = 0; b < w->c->input.n_buckets; b++) {
+        if (is_mine(w, d, b))
+            assert_true(is_all(d->sums[0][b], w->c->n_shards) && !d->is_updated[b]);
+    }
+    d->n_clips++;
+}
+
 static void update(const struct world *w, struct device *d, const struct cvy_instr *i) {
     assert_true(is_mine(w, d, i->bucket) && is_all(d->sums[0][i->bucket], w->c->n_shards));
     assert_int_equal(d->n_checks, 1);
+    assert_int_equal(d->n_clips, w->c->is_clipped);
     assert_false(d->is_updated[i->bucket]);
     assert_int_equal(d->is_accumulated[i->bucket], w->c->is_accumulating);
     d->is_updated[i->bucket] = true;
@@ -320,6 +331,9 @@ static bool perform(struct world *w, struct device *d, const struct cvy_instr *i
         break;
     case CVY_I_ACCUMULATE:
         accumulate(w, d, i);
+        break;
+    case CVY_I_CLIP:
+        clip(w, d);
         break;
     case CVY_I_UPDATE:
         update(w, d, i);

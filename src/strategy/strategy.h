@@ -28,6 +28,7 @@ struct cvy_strategy_input {
     int32_t n_shards;     /* S */
     bool is_accumulating; /* several batches can make one update */
     bool is_scaled;       /* an update is skipped when gradients are not finite: all are reduced before it */
+    bool is_clipped;      /* the norm of all gradients is clipped before an update */
     int32_t n_buckets;    /* of all stages. 0: inference only */
     const int32_t *bucket_stage; /* n_buckets: the stage whose parameters it holds */
     const char *schedule;        /* "gpipe" or "1f1b" */

@@ -1,4 +1,4 @@
-/* y = x / scale, a power of two */
+/* y = x / scale */
 CUDA_BODY void unscale_quad(const struct cuda_args *a, int64_t i, int n) {
     struct cuda_quad_f32 x = cuda_load_quad(a, 0, i, n);
     float scale = cuda_load(a, 1, 0);
