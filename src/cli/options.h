@@ -36,6 +36,10 @@ struct options { /* in the order of the groups */
     int64_t lr_base_size;
     double lr, lr_base, lr_min, lr_step_size, lr_gamma, lr_warmup_epochs, lr_warmup_decay;
 
+    int model_ema;
+    int64_t model_ema_steps;
+    double model_ema_decay;
+
     int64_t epochs, print_freq, early_stop;
     int64_t seed;
     int shuffle, test_only;
@@ -66,7 +70,7 @@ struct options { /* in the order of the groups */
 
 extern const struct flag_group group_shape, group_weights, group_finetune, group_data, group_prepare,
     group_augment, group_batch, group_devices, group_kernels, group_step, group_optimizer, group_schedule,
-    group_run, group_seed, group_dtype, group_json, group_verbose, group_common;
+    group_ema, group_run, group_seed, group_dtype, group_json, group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

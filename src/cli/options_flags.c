@@ -257,6 +257,18 @@ static const struct flag schedule_flags[] = {
 };
 GROUP(schedule, "Learning rate");
 
+static const struct flag ema_flags[] = {
+    FLAG("model-ema", SWITCH, model_ema,
+         "keep an average of the weights, judge it after each epoch, and save it as ema.safetensors",
+         .initial = "false"),
+    FLAG("model-ema-steps", INT, model_ema_steps, "updates from one averaging to the next", .initial = "32",
+         .min = 1, .max = 1 << 24),
+    FLAG("model-ema-decay", FLOAT, model_ema_decay,
+         "D: each time the average keeps 1 - (1 - D) x images of an update x steps / epochs of itself",
+         .initial = "0.99998", .min = 0, .max = 1),
+};
+GROUP(ema, "Average of the weights");
+
 static const struct flag run_flags[] = {
     FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
     FLAG("early-stop", INT, early_stop,

@@ -73,15 +73,18 @@ void printer_step(struct printer *printer, const struct cvy_step_report *r, cons
 
 void printer_epoch(const struct printer *printer, const struct cvy_epoch_report *r,
                    const struct cvy_progress *p) {
-    char left[16];
+    char left[16], average[64] = "";
+    if (r->ema.n > 0)
+        snprintf(average, sizeof average, "; averaged weights: loss %.4f, top-1 %.2f %%",
+                 cvy_tally_loss(&r->ema), cvy_tally_top1(&r->ema));
     cvy_progress_clock(cvy_progress_left_s(p), left);
     printf("%sepoch %lld/%lld: training loss %.4f, top-1 %.2f %%; validation loss %.4f, top-1 %.2f %% (%lld "
            "of %lld), "
-           "top-5 %.2f %%%s; %.0f images/s, %s left\n",
+           "top-5 %.2f %%%s%s; %.0f images/s, %s left\n",
            printer->is_terminal ? "\r\033[K" : "", LL(r->epoch + 1), LL(r->n_epochs),
            cvy_tally_loss(&r->train), cvy_tally_top1(&r->train), cvy_tally_loss(&r->val),
            cvy_tally_top1(&r->val), LL(r->val.top1), LL(r->val.n), cvy_tally_top5(&r->val),
-           r->is_best ? ", the best so far" : "", r->train_s > 0 ? (double)r->train.n / r->train_s : 0.0,
-           left);
+           r->is_best ? ", the best so far" : "", average,
+           r->train_s > 0 ? (double)r->train.n / r->train_s : 0.0, left);
     fflush(stdout);
 }

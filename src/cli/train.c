@@ -55,16 +55,18 @@ static void drop_of_other_strategy(struct flag_values *values) {
 static cvy_status make_options(struct flag_values *values, const cvy_log_sink *log,
                                struct cvy_trainer_options *out) {
     const struct options *o = values->options;
-    *out = (struct cvy_trainer_options){.schedule = options_schedule(o),
-                                        .weights = o->weights,
-                                        .replace_head = o->replace_head == 1,
-                                        .resume = o->resume,
-                                        .output_dir = o->output_dir,
-                                        .overwrite = o->overwrite == 1,
-                                        .log_every = o->print_freq,
-                                        .early_stop = o->early_stop,
-                                        .is_shards_fixed = o->shards > 0,
-                                        .is_threads_fixed = o->threads > 0};
+    *out = (struct cvy_trainer_options){
+        .schedule = options_schedule(o),
+        .weights = o->weights,
+        .replace_head = o->replace_head == 1,
+        .resume = o->resume,
+        .output_dir = o->output_dir,
+        .overwrite = o->overwrite == 1,
+        .log_every = o->print_freq,
+        .early_stop = o->early_stop,
+        .ema = {.steps = o->model_ema == 1 ? o->model_ema_steps : 0, .decay = o->model_ema_decay},
+        .is_shards_fixed = o->shards > 0,
+        .is_threads_fixed = o->threads > 0};
     return options_task(values, CVY_TASK_TRAIN, log, &out->task);
 }
 
@@ -161,23 +163,10 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_shape,
-                                                  &group_weights,
-                                                  &group_finetune,
-                                                  &group_data,
-                                                  &group_prepare,
-                                                  &group_augment,
-                                                  &group_batch,
-                                                  &group_devices,
-                                                  &group_kernels,
-                                                  &group_step,
-                                                  &group_optimizer,
-                                                  &group_schedule,
-                                                  &group_run,
-                                                  &group_seed,
-                                                  &group_tuning,
-                                                  &group_common,
-                                                  NULL};
+static const struct flag_group *const groups[] = {
+    &group_shape, &group_weights, &group_finetune, &group_data,   &group_prepare,   &group_augment,
+    &group_batch, &group_devices, &group_kernels,  &group_step,   &group_optimizer, &group_schedule,
+    &group_ema,   &group_run,     &group_seed,     &group_tuning, &group_common,    NULL};
 
 const struct command command_train = {
     .name = "train",

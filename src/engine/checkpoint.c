@@ -18,8 +18,9 @@
 #define WEIGHTS "model.safetensors"
 #define OPTIMIZER "optimizer.safetensors"
 #define STATE "state.json"
+#define AVERAGE "ema.safetensors"
 
-static const char *const files[] = {WEIGHTS, OPTIMIZER, STATE};
+static const char *const files[] = {WEIGHTS, OPTIMIZER, STATE, AVERAGE};
 enum { N_FILES = sizeof files / sizeof files[0], MAX_STATE_BYTES = 1 << 20 };
 
 static cvy_status join(char **out, const char *folder, const char *name, const char *suffix) {
@@ -101,6 +102,11 @@ static int add_scale(json_t *root, const struct cvy_loss_scale *s) {
                                          (json_int_t)s->n_good, "skipped_updates", (json_int_t)s->n_skipped));
 }
 
+/* Only runs with --model-ema that have averaged. */
+static int add_averaged(json_t *root, int64_t n) {
+    return n ? json_object_set_new(root, "averaged", json_integer((json_int_t)n)) : 0;
+}
+
 static int parse_scale(json_t *root, json_error_t *error, struct cvy_loss_scale *out) {
     json_int_t n_good, n_skipped;
     json_t *object = json_object_get(root, "loss_scale");
@@ -126,7 +132,7 @@ static cvy_status write_state(const char *path, const struct cvy_train_state *s)
         s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
     bool is_mixed = strcmp(s->amp, "none") != 0; /* checkpoints of earlier versions do not say it */
     if (root && ((is_mixed && json_object_set_new(root, "amp", json_string(s->amp)) != 0) ||
-                 add_scale(root, &s->scale) != 0)) {
+                 add_scale(root, &s->scale) != 0 || add_averaged(root, s->n_averaged) != 0)) {
         json_decref(root);
         root = NULL;
     }
@@ -144,20 +150,21 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
         return CVY_FAIL(CVY_ERR_DATA, "line %d: %s", error.line, error.text);
-    json_int_t accumulate = 1; /* checkpoints of earlier versions do not say it */
+    json_int_t accumulate = 1, averaged = 0; /* checkpoints of earlier versions do not say them */
     json_int_t epoch, step, updates, batch, seed, n_images, n, top1, top5, best_epoch, best_top1;
     double loss, train_s;
     int shuffle, sync_bn = 0;
     const char *optimizer, *data, *preparation, *amp = "none";
     int failed = json_unpack_ex(
         root, &error, 0,
-        "{s?s, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:F, s:I, "
+        "{s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:F, "
+        "s:I, "
         "s:I}",
-        "amp", &amp, "epoch", &epoch, "step", &step, "updates", &updates, "batch_size", &batch, "accumulate",
-        &accumulate, "sync_bn", &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images,
-        "data", &data, "preparation", &preparation, "optimizer", &optimizer, "train_images", &n,
-        "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss, "train_s", &train_s,
-        "best_epoch", &best_epoch, "best_top1_count", &best_top1);
+        "amp", &amp, "averaged", &averaged, "epoch", &epoch, "step", &step, "updates", &updates, "batch_size",
+        &batch, "accumulate", &accumulate, "sync_bn", &sync_bn, "seed", &seed, "shuffle", &shuffle,
+        "data_images", &n_images, "data", &data, "preparation", &preparation, "optimizer", &optimizer,
+        "train_images", &n, "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss,
+        "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count", &best_top1);
     struct cvy_loss_scale scale = {.scale = 0};
     failed = failed || parse_scale(root, &error, &scale);
     if (failed || scale.scale < 0 || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
@@ -177,6 +184,7 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
                                     .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
                                     .train_s = train_s,
                                     .scale = scale,
+                                    .n_averaged = averaged,
                                     .best_epoch = best_epoch,
                                     .best_top1 = best_top1};
     snprintf(out->amp, sizeof out->amp, "%s", amp);
@@ -204,8 +212,29 @@ cvy_status cvy_checkpoint_state(const char *folder, struct cvy_train_state *out)
 
 /* ---- save and load ------------------------------------------------------------------------------------ */
 
+/* In the session, as the weights. */
+static cvy_status save_average(struct cvy_ema *ema, const struct cvy_card *card, const char *path) {
+    CVY_TRY(cvy_ema_swap(ema));
+    cvy_status status = cvy_card_save(card, ema->session, path);
+    return status == CVY_OK ? cvy_ema_swap(ema) : status;
+}
+
+static cvy_status load_average(struct cvy_ema *ema, const char *path, const struct cvy_train_state *state) {
+    if (!ema->session)
+        return CVY_OK;
+    if (access(path, F_OK) != 0)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--model-ema: %s is not there, for the run that goes on had no such average; leave the flag "
+            "out, or begin a new run with --weights",
+            path);
+    CVY_TRY(cvy_load_weights(ema->session, path));
+    ema->n_averaged = state->n_averaged;
+    return cvy_ema_copy(ema);
+}
+
 static cvy_status write_files(const char *folder, cvy_session *session, const struct cvy_card *card,
-                              const struct cvy_train_state *state) {
+                              const struct cvy_train_state *state, struct cvy_ema *ema) {
     char *path[N_FILES] = {NULL};
     cvy_status status = CVY_OK;
     for (int i = 0; i < N_FILES && status == CVY_OK; i++)
@@ -216,13 +245,16 @@ static cvy_status write_files(const char *folder, cvy_session *session, const st
         status = cvy_session_save_optimizer(session, path[1]);
     if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
         status = write_state(path[2], state);
+    if (status == CVY_OK && ema->session)
+        status = save_average(ema, card, path[3]);
     for (int i = 0; i < N_FILES; i++)
         free(path[i]);
     return status;
 }
 
 cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
-                               const struct cvy_card *card, const struct cvy_train_state *state) {
+                               const struct cvy_card *card, const struct cvy_train_state *state,
+                               struct cvy_ema *ema) {
     cvy_world *world = session->plan->options.world;
     bool is_writer = cvy_world_rank(world) == 0;
     char *place = NULL, *fresh = NULL, *aside = NULL;
@@ -234,7 +266,7 @@ cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *s
         cvy_checkpoint_tidy(dir, name);
     status = is_writer ? make_one(fresh) : CVY_OK;
     CVY_TRY_OUT(cvy_world_share_failure(world, status, fresh));
-    status = write_files(fresh, session, card, state);
+    status = write_files(fresh, session, card, state, ema);
     if (status == CVY_OK && is_writer)
         status = put_in_place(fresh, place, aside);
     if (status != CVY_OK && is_writer)
@@ -269,12 +301,14 @@ void cvy_checkpoint_remove(const char *dir, const char *name) {
     }
 }
 
-cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session,
-                               const struct cvy_train_state *state) {
-    char *weights = NULL, *optimizer = NULL;
+cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const struct cvy_train_state *state,
+                               struct cvy_ema *ema) {
+    char *weights = NULL, *optimizer = NULL, *average = NULL;
     cvy_status status;
     CVY_TRY_OUT(join(&weights, folder, WEIGHTS, ""));
     CVY_TRY_OUT(join(&optimizer, folder, OPTIMIZER, ""));
+    CVY_TRY_OUT(join(&average, folder, AVERAGE, ""));
+    CVY_TRY_OUT(load_average(ema, average, state));
     CVY_TRY_OUT(cvy_load_weights(session, weights));
     CVY_TRY_OUT(cvy_session_load_optimizer(session, optimizer, state->n_updates));
     if (session->scale.scale > 0 && state->scale.scale > 0)
@@ -282,6 +316,7 @@ cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session,
 out:
     free(weights);
     free(optimizer);
+    free(average);
     return status;
 }
 

@@ -1,10 +1,12 @@
-/* Checkpoints: a folder with model.safetensors (weights and the card, see card.h), optimizer.safetensors and
-   state.json (where the training stands). It is written under another name, then takes its place in one step:
-   under its own name there is always a whole checkpoint, the old one or the new one, whatever happens. */
+/* Checkpoints: a folder with model.safetensors (weights and the card, see card.h), optimizer.safetensors, state.json
+   (where the training stands) and, with --model-ema, ema.safetensors (the average of the weights, and the card). It is
+   written under another name, then takes its place in one step: under its own name there is always a whole checkpoint,
+   the old one or the new one, whatever happens. */
 #ifndef CVY_ENGINE_CHECKPOINT_H
 #define CVY_ENGINE_CHECKPOINT_H
 
 #include "engine/card.h"
+#include "engine/ema.h"
 #include "engine/metrics.h"
 #include "engine/scale.h"
 
@@ -23,13 +25,15 @@ struct cvy_train_state {
     struct cvy_tally train;      /* of the steps of this epoch that are done */
     double train_s;              /* and their time */
     struct cvy_loss_scale scale; /* of --amp fp16 */
+    int64_t n_averaged;          /* of --model-ema */
     int64_t best_epoch;          /* -1: none yet */
     int64_t best_top1;           /* images right in that epoch's evaluation */
 };
 
-/* Writes DIR/NAME. DIR exists. Collective. */
+/* Writes DIR/NAME. DIR exists. `ema` may be zeroed. Collective. */
 cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
-                               const struct cvy_card *card, const struct cvy_train_state *state);
+                               const struct cvy_card *card, const struct cvy_train_state *state,
+                               struct cvy_ema *ema);
 
 /* Clears up behind a run that was killed while it wrote DIR/NAME: removes the half-written one, and puts a whole
    one that had been moved aside back in its place. Local. */
@@ -43,8 +47,10 @@ void cvy_checkpoint_remove(const char *dir, const char *name);
 cvy_status cvy_checkpoint_find(const char *path, const char *name, const char *file, char **out);
 /* Reads FOLDER/state.json. Local. */
 cvy_status cvy_checkpoint_state(const char *folder, struct cvy_train_state *out);
-/* Brings weights and optimiser back; the card has been checked. Collective. */
-cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const struct cvy_train_state *state);
+/* Brings weights and optimiser back, and the average, unless `ema` is zeroed; the card has been checked. CVY_ERR_USAGE:
+   the checkpoint has no average. Collective. */
+cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const struct cvy_train_state *state,
+                               struct cvy_ema *ema);
 
 /* The file behind --weights: PATH itself when it is a file, else a checkpoint's model.safetensors, the best one
    in an output folder. The caller frees *out. Local. */

@@ -202,6 +202,8 @@ cvy_status cvy_event_file_step(struct cvy_event_file *file, const struct cvy_ste
     put_scalar(&summary, "step/top1", 100.0 * (double)r->metrics.top1 / n);
     put_scalar(&summary, "step/lr", r->lr);
     put_scalar(&summary, "step/images_per_s", r->images_per_s);
+    if (r->is_clipped)
+        put_scalar(&summary, "step/grad_norm", r->metrics.grad_norm);
     if (r->scale.scale > 0)
         put_scalar(&summary, "step/loss_scale", r->scale.scale);
     return append(file, r->epoch * r->n_steps + r->step, 5, &summary);
@@ -216,6 +218,11 @@ cvy_status cvy_event_file_epoch(struct cvy_event_file *file, const struct cvy_ep
     put_scalar(&summary, "val/loss", cvy_tally_loss(&r->val));
     put_scalar(&summary, "val/top1", cvy_tally_top1(&r->val));
     put_scalar(&summary, "val/top5", cvy_tally_top5(&r->val));
+    if (r->ema.n > 0) {
+        put_scalar(&summary, "ema/loss", cvy_tally_loss(&r->ema));
+        put_scalar(&summary, "ema/top1", cvy_tally_top1(&r->ema));
+        put_scalar(&summary, "ema/top5", cvy_tally_top5(&r->ema));
+    }
     put_scalar(&summary, "epoch", (double)r->epoch);
     if (r->train_s > 0)
         put_scalar(&summary, "train/images_per_s", (double)r->train.n / r->train_s);

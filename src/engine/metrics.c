@@ -109,7 +109,8 @@ cvy_status cvy_metrics_epoch(struct cvy_metrics_file *file, const struct cvy_epo
         json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "event", "epoch", "epoch", (json_int_t)r->epoch,
                   "lr", number(r->lr), "train_s", number(r->train_s), "val_s", number(r->val_s),
                   "images_per_s", number(rate), "best", (int)r->is_best);
-    if (object && (add_tally(object, "train", &r->train) || add_tally(object, "val", &r->val))) {
+    if (object && (add_tally(object, "train", &r->train) || add_tally(object, "val", &r->val) ||
+                   (r->ema.n > 0 && add_tally(object, "ema", &r->ema)))) {
         json_decref(object);
         object = NULL;
     }

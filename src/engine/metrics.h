@@ -27,6 +27,7 @@ struct cvy_epoch_report {
     double lr;              /* of the last update */
     struct cvy_tally train; /* while training: in training mode, weights changing */
     struct cvy_tally val;   /* after the epoch, in evaluation mode: each image exactly once */
+    struct cvy_tally ema;   /* the same of the average of the weights; n = 0: there is none */
     double train_s, val_s;
     bool is_best;
 };

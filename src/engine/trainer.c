@@ -51,6 +51,17 @@ static cvy_status open_metrics(struct cvy_trainer *t) {
     return status;
 }
 
+/* The average begins with the weights that there are. */
+static cvy_status open_ema(struct cvy_trainer *t) {
+    const struct cvy_ema_options *o = &t->options.ema;
+    const cvy_loader_options *loader = &t->options.task.loader;
+    int64_t accumulate = loader->accumulate ? loader->accumulate : 1;
+    if (o->steps == 0)
+        return CVY_OK;
+    double decay = cvy_ema_decay(o, loader->batch_size * accumulate, t->options.schedule.n_epochs);
+    return cvy_ema_open(&t->ema, t->task.session, o->steps, decay);
+}
+
 /* The session's weights, and the state of a training that begins or goes on. */
 static cvy_status start(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
@@ -59,11 +70,13 @@ static cvy_status start(struct cvy_trainer *t) {
     CVY_TRY(cvy_task_start(&t->task));
     if (o->resume) {
         t->state = t->resume.state;
-        CVY_TRY(cvy_checkpoint_load(t->resume.folder, t->task.session, &t->state));
+        CVY_TRY(open_ema(t));
+        CVY_TRY(cvy_checkpoint_load(t->resume.folder, t->task.session, &t->state, &t->ema));
     } else {
         t->state = (struct cvy_train_state){.best_epoch = -1};
         if (o->weights)
             CVY_TRY((o->replace_head ? cvy_task_load_body : cvy_task_load_weights)(&t->task, o->weights));
+        CVY_TRY(open_ema(t));
     }
     CVY_TRY(cvy_resume_describe(&t->task, &t->state));
     int64_t n = t->task.train->n;
@@ -102,6 +115,7 @@ void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_metrics_close(t->metrics);
     cvy_event_file_close(t->event_file);
     cvy_card_free(&t->card);
+    cvy_ema_free(&t->ema);
     cvy_task_free(&t->task);
     cvy_resume_free(&t->resume);
     cvy_run_folder_close(&t->folder);
@@ -114,7 +128,7 @@ static cvy_status checkpoint(struct cvy_trainer *t, const char *name) {
     const char *dir = t->options.output_dir;
     if (!dir)
         return CVY_OK;
-    CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state));
+    CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state, &t->ema));
     cvy_run_folder_drop_old(&t->folder);
     return CVY_OK;
 }
@@ -188,6 +202,9 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     cvy_progress_add(&t->progress, m.n, seconds);
     CVY_TRY(report_step(t, lr, &m, seconds));
     s->scale = t->task.session->scale;
+    bool is_warmup = (double)s->epoch < t->options.schedule.warmup_epochs;
+    CVY_TRY(cvy_ema_step(&t->ema, s->step, is_warmup));
+    s->n_averaged = t->ema.n_averaged;
     s->train.n += m.n;
     s->train.top1 += m.top1;
     s->train.top5 += m.top5;
@@ -232,16 +249,27 @@ static cvy_status evaluate(struct cvy_trainer *t) {
     return CVY_OK;
 }
 
+static cvy_status evaluate_average(struct cvy_trainer *t, struct cvy_tally *out) {
+    if (!t->ema.session)
+        return CVY_OK;
+    CVY_TRY(cvy_ema_swap(&t->ema));
+    CVY_TRY(cvy_evaluate_all(t->task.session, t->task.val_loader, t->task.options.loader.batch_size, out));
+    return cvy_ema_swap(&t->ema);
+}
+
 /* Evaluates, moves the state to the next epoch, writes what there is to write. */
 static cvy_status end_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
+    struct cvy_tally average = {.n = 0};
     int64_t start_ns = cvy_now_ns();
     CVY_TRY(evaluate(t));
+    CVY_TRY(evaluate_average(t, &average));
     struct cvy_epoch_report report = {.epoch = s->epoch,
                                       .n_epochs = t->options.schedule.n_epochs,
                                       .lr = cvy_lr_at(&t->options.schedule, (s->epoch + 1) * t->n_steps - 1),
                                       .train = s->train,
                                       .val = t->val,
+                                      .ema = average,
                                       .train_s = s->train_s,
                                       .val_s = seconds_since(start_ns),
                                       .is_best = s->best_epoch < 0 || t->val.top1 > s->best_top1};

@@ -15,14 +15,15 @@
 #include "engine/schedule.h"
 
 struct cvy_trainer_options {
-    struct cvy_task_options task;           /* kind CVY_TASK_TRAIN */
-    struct cvy_lr_schedule schedule;        /* updates_per_epoch is set by the trainer */
-    const char *weights;                    /* to start from; NULL: drawn from the seed */
-    bool replace_head;                      /* those weights but the head's */
-    const char *resume;                     /* a checkpoint to go on from; NULL: none */
-    const char *output_dir;                 /* NULL: nothing is written */
-    bool overwrite;                         /* a run that lies in output_dir may be replaced */
-    int64_t log_every;                      /* steps between two that are written down, at least 1 */
+    struct cvy_task_options task;    /* kind CVY_TASK_TRAIN */
+    struct cvy_lr_schedule schedule; /* updates_per_epoch is set by the trainer */
+    const char *weights;             /* to start from; NULL: drawn from the seed */
+    bool replace_head;               /* those weights but the head's */
+    const char *resume;              /* a checkpoint to go on from; NULL: none */
+    const char *output_dir;          /* NULL: nothing is written */
+    bool overwrite;                  /* a run that lies in output_dir may be replaced */
+    int64_t log_every;               /* steps between two that are written down, at least 1 */
+    struct cvy_ema_options ema;
     int64_t early_stop;                     /* epochs without a better validation that end the run; 0: none */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
@@ -45,6 +46,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_task task;
     struct cvy_card card;
     struct cvy_train_state state;
+    struct cvy_ema ema;
     struct cvy_progress progress;
     struct cvy_metrics_file *metrics;
     struct cvy_event_file *event_file; /* there when `metrics` is */
