@@ -2,6 +2,7 @@
 #include "data/decode.h"
 
 #include "base/file.h"
+#include "data/exif.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, str
         if (!codec->decode)
             return CVY_FAIL(CVY_ERR_DATA, "is a %s image, convert it to JPEG or PNG", codec->name);
         CVY_TRY(codec->decode(bytes, n_bytes, max_pixels, image));
+        CVY_TRY(cvy_orient(image, cvy_exif_orientation(bytes, n_bytes)));
         return CVY_OK;
     }
     return fail_unknown(bytes, n_bytes);

@@ -1,4 +1,5 @@
-/* Decoding of image files to RGB, 8 bits, rows of interleaved channels: what Pillow's convert("RGB") gives. */
+/* Decoding of image files to RGB, 8 bits, rows of interleaved channels: what Pillow's convert("RGB") gives, turned
+   upright when EXIF says how. */
 #ifndef CVY_DATA_DECODE_H
 #define CVY_DATA_DECODE_H
 
