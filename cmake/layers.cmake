@@ -42,7 +42,7 @@ function(cvy_libconvoy)
   list(REMOVE_ITEM layers cvy_cli)
   list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   set(libraries Threads::Threads m gomp ${CMAKE_DL_LIBS} ${DNNL_LIBRARY} PkgConfig::HWLOC PkgConfig::JANSSON PkgConfig::XXHASH
-      PkgConfig::JPEG PkgConfig::SPNG PkgConfig::ZLIB)
+      PkgConfig::JPEG PkgConfig::SPNG PkgConfig::WEBP PkgConfig::ZLIB)
   add_library(libconvoy SHARED ${objects})
   add_library(libconvoy_static STATIC ${objects})
   target_link_libraries(libconvoy PRIVATE ${libraries})

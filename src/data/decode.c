@@ -22,7 +22,7 @@ static const struct codec codecs[] = {
     {"JPEG", "\xFF\xD8\xFF", 0, 3, cvy_decode_jpeg},
     {"PNG", "\x89PNG\r\n\x1A\n", 0, 8, cvy_decode_png},
     {"GIF", "GIF8", 0, 4, NULL},
-    {"WebP", "WEBP", 8, 4, NULL},
+    {"WebP", "WEBP", 8, 4, cvy_decode_webp},
     {"BMP", "BM", 0, 2, NULL},
     {"TIFF", "II*\0", 0, 4, NULL},
     {"TIFF", "MM\0*", 0, 4, NULL},
@@ -45,8 +45,9 @@ static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes) {
             snprintf(shown + 3 * i, sizeof shown - 3 * i, "%02X ", bytes[i]);
     }
     if (is_text)
-        return CVY_FAIL(CVY_ERR_DATA, "is text, not a JPEG or PNG image (it begins with \"%s\")", shown);
-    return CVY_FAIL(CVY_ERR_DATA, "is not a JPEG or PNG image (it begins with the bytes %.*s)",
+        return CVY_FAIL(CVY_ERR_DATA, "is text, not a JPEG, PNG or WebP image (it begins with \"%s\")",
+                        shown);
+    return CVY_FAIL(CVY_ERR_DATA, "is not a JPEG, PNG or WebP image (it begins with the bytes %.*s)",
                     (int)(3 * n - 1), shown);
 }
 
@@ -57,7 +58,7 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, str
             memcmp((const char *)bytes + codec->offset, codec->magic, codec->n_magic) != 0)
             continue;
         if (!codec->decode)
-            return CVY_FAIL(CVY_ERR_DATA, "is a %s image, convert it to JPEG or PNG", codec->name);
+            return CVY_FAIL(CVY_ERR_DATA, "is a %s image, convert it to JPEG, PNG or WebP", codec->name);
         CVY_TRY(codec->decode(bytes, n_bytes, max_pixels, image));
         CVY_TRY(cvy_orient(image, cvy_exif_orientation(bytes, n_bytes)));
         return CVY_OK;

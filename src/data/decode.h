@@ -17,6 +17,7 @@ cvy_status cvy_decode_file(const char *path, struct cvy_image *image);
 /* The decoders; called by cvy_decode when the content begins as theirs does. */
 cvy_status cvy_decode_jpeg(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
 cvy_status cvy_decode_png(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
+cvy_status cvy_decode_webp(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
 
 /* For decoders: gives the image its shape and room, or refuses the size. */
 cvy_status cvy_decode_reserve(int64_t width, int64_t height, int64_t max_pixels, struct cvy_image *image);

@@ -22,11 +22,12 @@ struct sample {
 };
 
 static const struct sample samples[] = {
-    {"444.jpg", 17, 23, 2},   {"420.jpg", 17, 23, 2},         {"progressive.jpg", 17, 23, 2},
-    {"grey.jpg", 17, 23, 2},  {"cmyk.jpg", 17, 23, 2},        {"ycck.jpg", 17, 23, 2},
-    {"rgb.png", 17, 23, 0},   {"rgba.png", 17, 23, 0},        {"palette.png", 17, 23, 0},
-    {"grey.png", 17, 23, 0},  {"transparent.png", 17, 23, 0}, {"bits.png", 17, 23, 0},
-    {"rgb16.png", 17, 23, 0}, {"grey_alpha.png", 17, 23, 0},  {"grey16.png", 17, 23, 0},
+    {"444.jpg", 17, 23, 2},    {"420.jpg", 17, 23, 2},         {"progressive.jpg", 17, 23, 2},
+    {"grey.jpg", 17, 23, 2},   {"cmyk.jpg", 17, 23, 2},        {"ycck.jpg", 17, 23, 2},
+    {"rgb.png", 17, 23, 0},    {"rgba.png", 17, 23, 0},        {"palette.png", 17, 23, 0},
+    {"grey.png", 17, 23, 0},   {"transparent.png", 17, 23, 0}, {"bits.png", 17, 23, 0},
+    {"rgb16.png", 17, 23, 0},  {"grey_alpha.png", 17, 23, 0},  {"grey16.png", 17, 23, 0},
+    {"lossy.webp", 17, 23, 2}, {"lossless.webp", 17, 23, 0},   {"alpha.webp", 17, 23, 0},
 };
 
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
@@ -95,9 +96,9 @@ static void says_what_a_file_is(void **state) {
     (void)state;
     expect_error("", 0, 100, "empty");
     expect_error("hello, world\nmore", 17, 100,
-                 "is text, not a JPEG or PNG image (it begins with \"hello, world mor");
+                 "is text, not a JPEG, PNG or WebP image (it begins with \"hello, world mor");
     expect_error("GIF89a..", 8, 100, "is a GIF image, convert it");
-    expect_error("RIFF\1\2\3\4WEBPVP8 ", 16, 100, "is a WebP image");
+    expect_error("RIFF\1\2\3\4WEBPVP8 ", 16, 100, "is not a whole WebP image: it ends too early");
     expect_error("\1\2\3", 3, 100, "begins with the bytes 01 02 03)");
 }
 

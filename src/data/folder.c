@@ -95,7 +95,7 @@ static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, c
     CVY_TRY_OUT(cvy_scan_images(path, &set->pool, &images));
     if (images.names.n == 0) {
         status = CVY_FAIL(CVY_ERR_DATA,
-                          "%s: a class folder without images (.jpg, .jpeg, .png): fill or remove it", path);
+                          "%s: a class folder without images (.jpg, .jpeg, .png, .webp): fill or remove it", path);
         goto out;
     }
     for (size_t i = 0; i < images.names.n; i++) {
@@ -149,7 +149,7 @@ static cvy_status folder_open(const char *argument, cvy_split split, const cvy_l
 
 const struct cvy_format cvy_format_folder = {
     .prefix = "folder",
-    .help = "folder:DIR   JPEG and PNG in class folders, with train/ and val/ or test/ below if there",
+    .help = "folder:DIR   JPEG, PNG and WebP in class folders, with train/ and val/ or test/ below if there",
     .open = folder_open,
     .free = cvy_file_set_free,
     .read = cvy_file_set_read,

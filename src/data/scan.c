@@ -33,7 +33,7 @@ static enum kind kind_of(const struct dirent *entry, DIR *folder) {
 }
 
 static bool is_image_name(const char *name) {
-    static const char *const extensions[] = {".jpg", ".jpeg", ".png"};
+    static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++) {
         if (strcasecmp(dot, extensions[i]) == 0)

@@ -15,7 +15,7 @@ struct cvy_names {
    cvy_vec_free. CVY_ERR_DATA: `path` is missing or no folder. */
 cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
-/* The paths of the image files below `path` at any depth, by extension (.jpg .jpeg .png, in any case), hidden
+/* The paths of the image files below `path` at any depth, by extension (.jpg .jpeg .png .webp, in any case), hidden
    files and folders left out; sorted by folder, then by name, as torchvision's ImageFolder does. */
 cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
