@@ -87,6 +87,52 @@ CPU_VECTOR static void norm_apply(const struct norm *me, const struct affine *f,
     }
 }
 
+/* n neighbouring pixels of one block */
+CPU_INLINE void apply_tile(const struct norm *me, const struct affine *f, int64_t at, int64_t step,
+                           const int n, const bool has_residual, const bool has_relu) {
+    const struct affine f_here = *f;
+    for (int i = 0; i < n; i++, at += step) {
+        cpu_v16 y, r;
+        cpu_load(&y, me->x + at, CPU_LANES);
+        y = (y - f_here.mean) * f_here.scale + f_here.shift;
+        if (has_residual) {
+            cpu_load(&r, me->residual + at, CPU_LANES);
+            y += r;
+        }
+        if (has_relu)
+            cpu_relu_whole(&y, me->mask ? me->mask + at : NULL);
+        cpu_store_whole(me->y + at, &y);
+    }
+}
+
+CPU_INLINE void apply_tiles(const struct norm *me, const struct affine *f, int n_blocks,
+                            const struct cpu_chunk *c, const bool has_residual, const bool has_relu) {
+    const int64_t block_step = me->view.block;
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t at = c->at + n * c->image_step, i = 0;
+        for (; i + CPU_TILE <= c->n_vectors; i += CPU_TILE, at += CPU_TILE * c->step) {
+            for (int b = 0; b < n_blocks; b++)
+                apply_tile(me, &f[b], at + b * block_step, c->step, CPU_TILE, has_residual, has_relu);
+        }
+        for (int b = 0; b < n_blocks; b++)
+            apply_tile(me, &f[b], at + b * block_step, c->step, (int)(c->n_vectors - i), has_residual,
+                       has_relu);
+    }
+}
+
+CPU_VECTOR static void norm_apply_tiled(const struct norm *me, const struct affine *f, int n_blocks,
+                                        const struct cpu_chunk *c) {
+    struct norm here = *me; /* the compiler knows that no store changes these copies */
+    if (here.attrs.relu && here.residual)
+        apply_tiles(&here, f, n_blocks, c, true, true);
+    else if (here.attrs.relu)
+        apply_tiles(&here, f, n_blocks, c, false, true);
+    else if (here.residual)
+        apply_tiles(&here, f, n_blocks, c, true, false);
+    else
+        apply_tiles(&here, f, n_blocks, c, false, false);
+}
+
 /* Statistics of one channel, into the outputs that are there. */
 static void put_channel(const struct norm *me, int64_t c, double mean, double var, double m2) {
     double images = (double)me->view.n, m = images * (double)me->view.pixels;
@@ -138,6 +184,10 @@ static void apply_cell(const struct norm *me, const struct cpu_cell *cell) {
         return;
     struct cpu_walk walk = cpu_walk_start(&me->view, cell, first);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        if (cpu_is_tiled(&me->view)) {
+            norm_apply_tiled(me, f, (int)(cell->end_block - first), &c);
+            continue;
+        }
         for (int64_t b = first; b < cell->end_block; b++) {
             struct cpu_chunk here = cpu_chunk_in(&me->view, c, first, b);
             norm_apply(me, &f[b - first], &here);

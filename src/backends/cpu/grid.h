@@ -53,6 +53,13 @@ static inline struct cpu_chunk cpu_chunk_in(const struct cpu_view *v, struct cpu
         chunk.width = (int)(lanes < v->lanes ? lanes : v->lanes);
     return chunk;
 }
+/* Are all vectors of the view whole ones, 16 channels each? Then the pixels of a chunk are walked in tiles, and the
+   blocks of the group within a tile: memory is read once and in its order, and what a block needs is loaded once for a
+   tile. */
+enum { CPU_TILE = 8 }; /* pixels */
+static inline bool cpu_is_tiled(const struct cpu_view *v) {
+    return v->lanes == CPU_LANES && v->padded_channels % CPU_LANES == 0;
+}
 struct cpu_walk { /* over the chunks of a block, in order */
     const struct cpu_view *view;
     int64_t block, image, end_image, pixel;

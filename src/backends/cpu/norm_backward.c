@@ -50,6 +50,70 @@ CPU_VECTOR static void norm_backward_sums(const struct cpu_norm_tensors *me, con
     }
 }
 
+struct running { /* sums of the pixels of a chunk so far */
+    cpu_v16 mean, u, ud;
+};
+
+/* u and x - mean of one vector */
+CPU_INLINE void load_pair(const struct cpu_norm_tensors *me, int64_t at, const cpu_v16 *mean,
+                          const bool has_mask, cpu_v16 *u, cpu_v16 *d) {
+    cpu_load(u, me->dy + at, CPU_LANES);
+    if (has_mask)
+        cpu_where_mask_whole(u, me->mask + at);
+    cpu_load(d, me->x + at, CPU_LANES);
+    *d -= *mean;
+}
+
+/* n neighbouring pixels of one block */
+CPU_INLINE void sum_tile(const struct cpu_norm_tensors *me, int64_t at, int64_t step, const int n,
+                         const bool has_mask, struct running *out) {
+    cpu_v16 su[2] = {{0}}, sd[2] = {{0}}; /* two, so that additions need not wait for each other */
+    for (int i = 0; i < n; i++) {
+        cpu_v16 u, d;
+        load_pair(me, at + i * step, &out->mean, has_mask, &u, &d);
+        su[i % 2] += u;
+        sd[i % 2] += u * d;
+    }
+    out->u += su[0] + su[1];
+    out->ud += sd[0] + sd[1];
+}
+
+CPU_INLINE void sum_tiles(const struct cpu_norm_tensors *me, const struct cpu_chunk *c, int64_t block_step,
+                          int n_blocks, const bool has_mask, struct running *out) {
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t i = 0, at = c->at + n * c->image_step;
+        for (; i + CPU_TILE <= c->n_vectors; i += CPU_TILE, at += CPU_TILE * c->step) {
+            for (int b = 0; b < n_blocks; b++)
+                sum_tile(me, at + b * block_step, c->step, CPU_TILE, has_mask, &out[b]);
+        }
+        for (int b = 0; b < n_blocks; b++)
+            sum_tile(me, at + b * block_step, c->step, (int)(c->n_vectors - i), has_mask, &out[b]);
+    }
+}
+
+CPU_VECTOR static void norm_backward_sums_tiled(const struct cpu_norm_tensors *me, const struct cpu_chunk *c,
+                                                int64_t block_step, int n_blocks, struct running *out) {
+    struct cpu_norm_tensors here = *me;
+    if (here.mask)
+        sum_tiles(&here, c, block_step, n_blocks, true, out);
+    else
+        sum_tiles(&here, c, block_step, n_blocks, false, out);
+}
+
+/* Adds a chunk's sums to those of the cell's blocks. */
+static void add_tiled(const struct cpu_norm_tensors *me, const float *means, const struct cpu_view *v,
+                      const struct cpu_cell *cell, const struct cpu_chunk *c, struct cpu_norm_sums *out) {
+    const int64_t first = cell->first_block;
+    struct running parts[CPU_GROUP] = {{{0}, {0}, {0}}};
+    for (int64_t b = first; b < cell->end_block; b++)
+        cpu_per_lane(v, means + cpu_first_channel(v, b), cpu_n_channels(v, b), &parts[b - first].mean);
+    norm_backward_sums_tiled(me, c, v->block, (int)(cell->end_block - first), parts);
+    for (int64_t b = first; b < cell->end_block; b++) {
+        cpu_add_lanes(out[b].u, &parts[b - first].u);
+        cpu_add_lanes(out[b].ud, &parts[b - first].ud);
+    }
+}
+
 void cpu_norm_sums_cell(const struct cpu_norm_tensors *tensors, const float *means, const struct cpu_view *v,
                         const struct cpu_cell *cell, struct cpu_norm_sums *out) {
     const int64_t first = cell->first_block;
@@ -57,6 +121,10 @@ void cpu_norm_sums_cell(const struct cpu_norm_tensors *tensors, const float *mea
         out[b] = (struct cpu_norm_sums){0};
     struct cpu_walk walk = cpu_walk_start(v, cell, first);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        if (cpu_is_tiled(v)) {
+            add_tiled(tensors, means, v, cell, &c, out);
+            continue;
+        }
         for (int64_t b = first; b < cell->end_block; b++) {
             struct cpu_chunk here = cpu_chunk_in(v, c, first, b);
             int n_channels = cpu_n_channels(v, b);
@@ -106,11 +174,52 @@ CPU_VECTOR static void norm_backward_apply(const struct cpu_norm_tensors *me, co
         apply_vectors(&here, &s_here, c, c->width);
 }
 
+CPU_INLINE void apply_tile(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *s, int64_t at,
+                           int64_t step, const int n, const bool has_mask) {
+    const struct cpu_norm_slope s_here = *s;
+    for (int i = 0; i < n; i++, at += step) {
+        cpu_v16 u, d, dx;
+        load_pair(me, at, &s_here.mean, has_mask, &u, &d);
+        dx = s_here.gain * u - s_here.offset - s_here.tilt * d;
+        if (me->dresidual)
+            cpu_store_whole(me->dresidual + at, &u);
+        if (me->dx)
+            cpu_store_whole(me->dx + at, &dx);
+    }
+}
+
+CPU_INLINE void apply_tiles(const struct cpu_norm_tensors *me, const struct cpu_norm_slope *s, int n_blocks,
+                            int64_t block_step, const struct cpu_chunk *c, const bool has_mask) {
+    for (int64_t n = 0; n < c->n_images; n++) {
+        int64_t i = 0, at = c->at + n * c->image_step;
+        for (; i + CPU_TILE <= c->n_vectors; i += CPU_TILE, at += CPU_TILE * c->step) {
+            for (int b = 0; b < n_blocks; b++)
+                apply_tile(me, &s[b], at + b * block_step, c->step, CPU_TILE, has_mask);
+        }
+        for (int b = 0; b < n_blocks; b++)
+            apply_tile(me, &s[b], at + b * block_step, c->step, (int)(c->n_vectors - i), has_mask);
+    }
+}
+
+CPU_VECTOR static void norm_backward_apply_tiled(const struct cpu_norm_tensors *me,
+                                                 const struct cpu_norm_slope *s, int n_blocks,
+                                                 int64_t block_step, const struct cpu_chunk *c) {
+    struct cpu_norm_tensors here = *me;
+    if (here.mask)
+        apply_tiles(&here, s, n_blocks, block_step, c, true);
+    else
+        apply_tiles(&here, s, n_blocks, block_step, c, false);
+}
+
 void cpu_norm_slope_cell(const struct cpu_norm_tensors *tensors, const struct cpu_norm_slope *slopes,
                          const struct cpu_view *v, const struct cpu_cell *cell) {
     const int64_t first = cell->first_block;
     struct cpu_walk walk = cpu_walk_start(v, cell, first);
     for (struct cpu_chunk c; cpu_walk_next(&walk, &c);) {
+        if (cpu_is_tiled(v)) {
+            norm_backward_apply_tiled(tensors, slopes, (int)(cell->end_block - first), v->block, &c);
+            continue;
+        }
         for (int64_t b = first; b < cell->end_block; b++) {
             struct cpu_chunk here = cpu_chunk_in(v, c, first, b);
             norm_backward_apply(tensors, &slopes[b - first], &here);

@@ -8,6 +8,9 @@
 
 #include <math.h>
 #include <string.h>
+#ifdef CVY_CPU_BF16 /* compiled for AVX-512: where the compilers' notation falls short, its own */
+#include <immintrin.h>
+#endif
 
 enum { CPU_LANES = 16 };
 typedef float cpu_v16 __attribute__((vector_size(64)));
@@ -140,6 +143,48 @@ CPU_INLINE void cpu_trim(cpu_v16 *v, int width) {
     CPU_EACH_LANE(l) a[l] = l < width ? a[l] : 0;
     memcpy(v, a, sizeof a);
 }
+
+/* ---- whole vectors of elements that are all there ---------------------------------------------------
+   The same results as above, by AVX-512's own comparisons into bits, which gcc 12 does not find. */
+
+#ifdef CVY_CPU_BF16
+CPU_INLINE void cpu_store_whole(cpu_real *to, const cpu_v16 *from) {
+    __m512 v = (__m512)*from;
+    __m512i bits = _mm512_castps_si512(v);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
+    __mmask16 is_nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    rounded = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256((void *)to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+}
+
+CPU_INLINE void cpu_relu_whole(cpu_v16 *v, uint8_t *mask) {
+    __m512 y = (__m512)*v, zero = _mm512_setzero_ps();
+    __mmask16 is_positive = _mm512_cmp_ps_mask(y, zero, _CMP_GT_OQ);
+    if (mask)
+        _mm_storeu_si128((void *)mask, _mm_maskz_set1_epi8(is_positive, 1));
+    *v = (cpu_v16)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(y, zero, _CMP_NLE_UQ), y);
+}
+
+CPU_INLINE void cpu_where_mask_whole(cpu_v16 *v, const uint8_t *mask) {
+    __m128i bytes = _mm_loadu_si128((const void *)mask);
+    *v = (cpu_v16)_mm512_maskz_mov_ps(_mm_test_epi8_mask(bytes, bytes), (__m512)*v);
+}
+#else
+CPU_INLINE void cpu_store_whole(cpu_real *to, const cpu_v16 *from) { cpu_store(to, from, CPU_LANES); }
+
+/* The relu, and, unless NULL, its mask: 1 where v > 0. */
+CPU_INLINE void cpu_relu_whole(cpu_v16 *v, uint8_t *mask) {
+    if (mask) {
+        float a[CPU_LANES];
+        memcpy(a, v, sizeof a);
+        CPU_EACH_LANE(l) mask[l] = a[l] > 0;
+    }
+    cpu_relu(v);
+}
+
+CPU_INLINE void cpu_where_mask_whole(cpu_v16 *v, const uint8_t *mask) { cpu_where_mask(v, mask, CPU_LANES); }
+#endif
 
 /* Sum of the lanes, in a fixed tree. */
 CPU_INLINE float cpu_fold(const cpu_v16 *v) {
