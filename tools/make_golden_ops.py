@@ -361,6 +361,10 @@ def channels():
     split("channel_shuffle", "groups=3", (1, 12, 2, 1), torch.nn.ChannelShuffle(3))
 
 
+def norms():
+    case("vector_norm", "", [torch.tensor([[3.0, -4.0, 12.0], [0.5, 0.25, -7.0]])], lambda x: {0: x.norm().reshape(1)})
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -374,3 +378,4 @@ norms_over_shards()
 casts()
 activations()
 channels()
+norms()
