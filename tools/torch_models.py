@@ -7,8 +7,10 @@ may differ there. Comparisons of gradients therefore use images for which `kink_
 
 import copy
 
+import numpy as np
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 
 class LeNet5(nn.Module):
@@ -99,24 +101,85 @@ def resnet20(**options):
     return ResNet([3, 3, 3], width=16, small=True, **options)
 
 
-def kink_distance(net, images):
-    """The distance of the nearest kink of the net, in training mode, in float64, on these images."""
-    gaps = []
+class Kinks(TorchFunctionMode):
+    """Looks at the inputs of the functions that have kinks, and keeps how far the nearest is."""
 
-    def look(module, inputs):
-        x = inputs[0]
-        if isinstance(module, nn.ReLU):
-            gaps.append(x.abs().min().item())
-            return
-        window = nn.functional.unfold(x.flatten(0, 1)[:, None], module.kernel_size, stride=module.stride)
+    PLACES = {"relu": [0], "relu_": [0], "hardtanh": [0, 6], "hardsigmoid": [-3, 3], "hardswish": [-3, 3]}
+
+    def __init__(self):
+        super().__init__()
+        self.gaps = [float("inf")]
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = function.__name__
+        for kink in self.PLACES.get(name, ()):
+            self.gaps.append((args[0] - kink).abs().min().item())
+        if "max_pool2d" in name:
+            self.look_at_pool(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    def look_at_pool(self, x, kernel_size, stride=None, padding=0, *_, **__):
+        x = nn.functional.pad(x, [padding] * 4, value=-1e30)
+        window = nn.functional.unfold(x.flatten(0, 1)[:, None], kernel_size, stride=stride or kernel_size)
         top = window.topk(2, dim=1).values
         # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0
-        gaps.append((top[:, 0] - top[:, 1])[top[:, 0] > 0].min().item())
+        self.gaps += (top[:, 0] - top[:, 1])[top[:, 0] > 0].min(dim=0, keepdim=True).values.tolist()
 
+
+def kink_distance(net, images):
+    """The distance of the nearest kink of the net, in training mode, in float64, on these images."""
     net = copy.deepcopy(net).double().train()
-    for m in net.modules():
-        if isinstance(m, (nn.ReLU, nn.MaxPool2d)):
-            m.register_forward_pre_hook(look)
-    with torch.no_grad():
+    with torch.no_grad(), Kinks() as kinks:
         net(images.double())
-    return min(gaps)
+    return min(kinks.gaps)
+
+
+def philox(key, counter):
+    """Philox 4x32-10 of Salmon et al., 2011: arrays of counters."""
+    mask, (k0, k1), (c0, c1, c2, c3) = 0xFFFFFFFF, key, [np.asarray(c, dtype=np.uint64) for c in counter]
+    for _ in range(10):
+        p0, p1 = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
+        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & mask, (p0 >> 32) ^ c3 ^ k1, p0 & mask
+        k0, k1 = np.uint64((int(k0) + 0x9E3779B9) & mask), np.uint64((int(k1) + 0xBB67AE85) & mask)
+    return np.stack([c0, c1, c2, c3], -1)
+
+
+def splitmix64(x):
+    mask = 2**64 - 1
+    x = (x + 0x9E3779B97F4A7C15) & mask
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return x ^ (x >> 31)
+
+
+class Dropout(nn.Module):
+    """Dropout with Convoy's numbers (src/ops/dropout.h): of operator `number`, seed 0, and `step` updates before."""
+
+    def __init__(self, p, number, per_image):
+        super().__init__()
+        self.p, self.number, self.per_image, self.step = p, number, per_image, 0
+
+    def forward(self, x):
+        if not self.training or self.p == 0:
+            return x
+        shape = [len(x)] + [1] * (x.dim() - 1) if self.per_image else x.shape
+        n = int(np.prod(shape))
+        key = splitmix64(4 << 56)  # 4: the use "dropout"
+        position = np.arange((n + 3) // 4, dtype=np.uint64)
+        zero = np.zeros_like(position)
+        numbers = philox((np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)),
+                         (position, zero + np.uint64(self.number), zero + np.uint64(self.step), zero))
+        kept = torch.from_numpy((numbers.flatten()[:n] >= self.p * 2**32).astype(np.float64))
+        return x * (kept.reshape(shape) / (1 - self.p)).to(x.dtype)
+
+
+def replace_dropouts(net, numbers):
+    """Gives the net's dropouts, in the order of its modules, Convoy's numbers; `numbers` are those of the operators."""
+    numbers = list(numbers)
+    for parent in list(net.modules()):
+        for name, child in list(parent.named_children()):
+            kind = type(child).__name__
+            if kind in ("Dropout", "StochasticDepth") and child.p > 0:
+                setattr(parent, name, Dropout(child.p, numbers.pop(0), kind == "StochasticDepth"))
+    assert not numbers, "Convoy has more dropouts than PyTorch"

@@ -116,7 +116,7 @@ static struct cvy_init uniform_fan_in(double fan_in) {
 /* ---- layers with parameters ---------------------------------------------------------------------- */
 
 cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_args *args,
-                          const struct cvy_init *weight_init) {
+                          const struct cvy_init *weight_init, const struct cvy_init *bias_init) {
     const char *name = choose_name(g, args->name, "conv2d");
     struct cvy_shape shape;
     int64_t kh = or_default(args->kernel_hw[0], args->kernel),
@@ -135,7 +135,8 @@ cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_arg
                     (struct cvy_desc){CVY_F32, CVY_SHAPE(n_out, group_in, kh, kw)},
                     weight_init ? *weight_init : init);
     if (!args->no_bias)
-        in[2] = declare(g, CVY_VALUE_PARAM, name, "bias", (struct cvy_desc){CVY_F32, CVY_SHAPE(n_out)}, init);
+        in[2] = declare(g, CVY_VALUE_PARAM, name, "bias", (struct cvy_desc){CVY_F32, CVY_SHAPE(n_out)},
+                        bias_init ? *bias_init : init);
     return apply(g, "conv2d", name, in, args->no_bias ? 2 : 3,
                  "kernel=%" PRId64 "x%" PRId64 " stride=%" PRId64 " padding=%" PRId64 " dilation=%" PRId64
                  " groups=%" PRId64,
@@ -143,10 +144,11 @@ cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_arg
 }
 
 cvy_value cvy_conv2d(cvy_graph *g, cvy_value x, const cvy_conv2d_args *args) {
-    return cvy_conv2d_init(g, x, args, NULL);
+    return cvy_conv2d_init(g, x, args, NULL, NULL);
 }
 
-cvy_value cvy_linear(cvy_graph *g, cvy_value x, const cvy_linear_args *args) {
+cvy_value cvy_linear_init(struct cvy_graph *g, cvy_value x, const cvy_linear_args *args,
+                          const struct cvy_init *weight_init, const struct cvy_init *bias_init) {
     const char *name = choose_name(g, args->name, "linear");
     struct cvy_shape shape;
     int64_t n_out = args->out_features;
@@ -154,13 +156,18 @@ cvy_value cvy_linear(cvy_graph *g, cvy_value x, const cvy_linear_args *args) {
         return CVY_NONE;
 
     int64_t n_in = shape.dim[shape.n - 1];
+    struct cvy_init init = uniform_fan_in((double)n_in);
     cvy_value in[3] = {x};
     in[1] = declare(g, CVY_VALUE_PARAM, name, "weight", (struct cvy_desc){CVY_F32, CVY_SHAPE(n_out, n_in)},
-                    uniform_fan_in((double)n_in));
+                    weight_init ? *weight_init : init);
     if (!args->no_bias)
         in[2] = declare(g, CVY_VALUE_PARAM, name, "bias", (struct cvy_desc){CVY_F32, CVY_SHAPE(n_out)},
-                        uniform_fan_in((double)n_in));
+                        bias_init ? *bias_init : init);
     return cvy_apply(g, "linear", name, in, args->no_bias ? 2 : 3, NULL);
+}
+
+cvy_value cvy_linear(cvy_graph *g, cvy_value x, const cvy_linear_args *args) {
+    return cvy_linear_init(g, x, args, NULL, NULL);
 }
 
 /* The running statistics advance once per step, from the statistics of all shards. in: running_mean,

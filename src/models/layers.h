@@ -5,10 +5,11 @@
 
 #include "graph/graph.h"
 
-/* cvy_conv2d with another distribution of the weight's initial values (the bias keeps its own);
-   NULL: torch.nn's. */
+/* cvy_conv2d and cvy_linear with other distributions of the initial values; NULL: torch.nn's. */
 cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_args *args,
-                          const struct cvy_init *weight);
+                          const struct cvy_init *weight_init, const struct cvy_init *bias_init);
+cvy_value cvy_linear_init(struct cvy_graph *g, cvy_value x, const cvy_linear_args *args,
+                          const struct cvy_init *weight_init, const struct cvy_init *bias_init);
 
 /* A name made as by printf, "layer1.0.conv1", that lives as long as the graph. NULL when there is no memory:
    then the graph has that error, and adds no more layers. */

@@ -39,6 +39,16 @@ static const struct {
     {"resnet18_cifar", 3, 32, 10, 11173962, 0.556e9},
     {"resnet18", 3, 224, 1000, 11689512, 1.814e9},
     {"resnet50", 3, 224, 1000, 25557032, 4.089e9},
+    {"resnext50_32x4d", 3, 224, 1000, 25028904, 4.23e9},
+    {"wide_resnet50_2", 3, 224, 1000, 68883240, 11.40e9},
+    {"alexnet", 3, 224, 1000, 61100840, 0.714e9},
+    {"vgg16", 3, 224, 1000, 138357544, 15.470e9},
+    {"densenet121", 3, 224, 1000, 7978856, 2.834e9},
+    {"squeezenet1_1", 3, 224, 1000, 1235496, 0.349e9},
+    {"shufflenet_v2_x1_0", 3, 224, 1000, 2278604, 0},
+    {"mobilenet_v2", 3, 224, 1000, 3504872, 0},
+    {"mobilenet_v3_small", 3, 224, 1000, 2542856, 0},
+    {"regnet_y_400mf", 3, 224, 1000, 4344144, 0.402e9},
 };
 
 static void test_parameters_and_flops(void **state) {
@@ -83,28 +93,71 @@ static void test_summary_of_activations(void **state) {
     assert_int_equal(one.input.batch, 1);
 }
 
-/* torchvision's state_dict: names, order, types, shapes. */
-static void test_names_of_resnet18(void **state) {
-    (void)state;
+/* The state_dict as text: names, types and shapes in their order, a line each. */
+static void print_names(const char *model, struct cvy_text *out) {
     cvy_graph *g;
-    make(&g, "resnet18", 3, 224, 1000);
+    make(&g, model, 3, 224, 1000);
     assert_ok(g);
-    struct cvy_text text = {0};
     for (size_t i = 0; i < g->values.n; i++) {
         const struct cvy_value_info *value = &g->values.data[i];
         if (value->kind != CVY_VALUE_PARAM && value->kind != CVY_VALUE_BUFFER)
             continue;
-        cvy_text_printf(&text, "%s ", value->name);
-        cvy_desc_print(&text, &value->desc);
-        cvy_text_printf(&text, "\n");
+        cvy_text_printf(out, "%s ", value->name);
+        cvy_desc_print(out, &value->desc);
+        cvy_text_printf(out, "\n");
     }
+    cvy_graph_free(g);
+}
+
+static void test_names_of_resnet18(void **state) {
+    (void)state;
+    struct cvy_text text = {0};
     char *expected;
     size_t n;
+    print_names("resnet18", &text);
     assert_int_equal(cvy_read_file("tests/golden/models/resnet18.keys", 1 << 20, &expected, &n), CVY_OK);
     assert_string_equal(text.data, expected);
     free(expected);
     cvy_text_free(&text);
-    cvy_graph_free(g);
+}
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text) {
+    uint64_t value = 0xCBF29CE484222325;
+    for (; *text; text++)
+        value = (value ^ (unsigned char)*text) * 0x100000001B3;
+    return value;
+}
+
+/* tools/make_golden_names.py */
+static void test_names_of_torchvision(void **state) {
+    (void)state;
+    char *text, *line, *next = NULL;
+    size_t n, n_models, n_expected = 0;
+    const struct cvy_model *const *table = cvy_model_table(&n_models);
+    assert_int_equal(cvy_read_file("tests/golden/models/torchvision.txt", 1 << 20, &text, &n), CVY_OK);
+    for (line = text; *line; line = next, n_expected++) {
+        struct cvy_text names = {0};
+        struct cvy_summary summary;
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        size_t length = strcspn(line, " ");
+        line[length] = '\0';
+        const struct cvy_model *model = cvy_model_find(line);
+        if (!model)
+            fail_msg("there is no %s", line);
+        assert_int_equal(cvy_model_summarize(model, &(struct cvy_summary_input){0}, &summary), CVY_OK);
+        char *hash;
+        assert_int_equal(summary.n_parameters, strtoll(line + length + 1, &hash, 10));
+        print_names(line, &names);
+        if (hash_of(names.data) != strtoull(hash, NULL, 16))
+            fail_msg("%s has other names, shapes or another order than torchvision's", line);
+        cvy_text_free(&names);
+    }
+    free(text);
+    for (size_t i = 0; i < n_models; i++)
+        n_expected -= table[i]->num_classes == 1000;
+    assert_int_equal(n_expected, 0); /* none for ImageNet is missing there */
 }
 
 static void test_shapes(void **state) {
@@ -117,6 +170,8 @@ static void test_shapes(void **state) {
         const int64_t sizes[] = {model->min_size, model->min_size + 1, 17, model->height};
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             cvy_graph *g;
+            if (sizes[k] < model->min_size)
+                continue;
             cvy_value logits = make(&g, model->name, 2, sizes[k], 7);
             assert_ok(g);
             const struct cvy_shape *shape = &cvy_graph_value(g, logits)->desc.shape;
@@ -184,9 +239,13 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters_and_flops),  cmocka_unit_test(test_summary_of_activations),
-        cmocka_unit_test(test_names_of_resnet18),     cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_initial_distributions), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parameters_and_flops),
+        cmocka_unit_test(test_summary_of_activations),
+        cmocka_unit_test(test_names_of_resnet18),
+        cmocka_unit_test(test_names_of_torchvision),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_initial_distributions),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,9 @@ struct cvy_resnet {
     int64_t width;      /* channels of the stem and the first stage; every stage doubles it */
     int n_stages;
     int n_blocks[4]; /* of each stage */
+    int64_t groups,
+        group_width; /* of a bottleneck's 3x3: how many, and channels of each in the first stage if those of
+                                    a block were 64; 0: 1 and 64 */
 };
 
 /* Adds the network; the logits, N,num_classes. */
