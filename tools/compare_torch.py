@@ -40,7 +40,8 @@ def build_net(model):
     if hasattr(torch_models, model):
         return getattr(torch_models, model)(num_classes=CLASSES)
     import torchvision  # only for these
-    return getattr(torchvision.models, model)(num_classes=CLASSES)
+    options = {"aux_logits": False, "init_weights": True} if model == "googlenet" else {}
+    return getattr(torchvision.models, model)(num_classes=CLASSES, **options)
 
 
 def make_net(model):

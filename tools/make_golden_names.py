@@ -10,7 +10,7 @@ import torchvision
 
 NAMES = """resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d wide_resnet50_2 alexnet vgg11 vgg11_bn vgg13
 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn squeezenet1_1 densenet121 densenet169 mobilenet_v2 mobilenet_v3_large
-mobilenet_v3_small shufflenet_v2_x1_0 regnet_y_400mf""".split()
+mobilenet_v3_small shufflenet_v2_x1_0 regnet_y_400mf efficientnet_b0 googlenet""".split()
 
 
 def fnv1a(text):
@@ -27,6 +27,7 @@ def line(name, tensor):
 
 for model in NAMES:
     with torch.device("cpu" if "regnet" in model else "meta"):  # regnet computes its widths with tensors
-        net = torchvision.models.get_model(model)
+        options = {"aux_logits": False, "init_weights": False} if model == "googlenet" else {}
+        net = torchvision.models.get_model(model, **options)
     keys = "".join(line(*item) for item in net.state_dict().items())
     print(model, sum(p.numel() for p in net.parameters()), format(fnv1a(keys), "016x"))

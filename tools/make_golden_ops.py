@@ -361,8 +361,14 @@ def channels():
     split("channel_shuffle", "groups=3", (1, 12, 2, 1), torch.nn.ChannelShuffle(3))
 
 
-def norms():
-    case("vector_norm", "", [torch.tensor([[3.0, -4.0, 12.0], [0.5, 0.25, -7.0]])], lambda x: {0: x.norm().reshape(1)})
+def stochastic_depth():
+    seed, step, first, p, operator = 77, 3, 6, 0.4, 5
+    key = splitmix64(seed ^ (4 << 56))  # 4: the use "dropout"
+    kept = [philox((key & 0xFFFFFFFF, key >> 32), (n // 4, operator, step, 0))[n % 4] >= p * 2**32
+            for n in range(first, first + 7)]
+    mask = torch.tensor(kept).double().reshape(7, 1, 1) / (1 - p)
+    case("dropout", f"p={p} id={operator} per_image=true", [normal(7, 2, 2), torch.tensor([seed, step, first])],
+         lambda x, r: {0: x * mask}, (0,))
 
 
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
@@ -378,4 +384,4 @@ norms_over_shards()
 casts()
 activations()
 channels()
-norms()
+stochastic_depth()

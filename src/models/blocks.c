@@ -88,5 +88,5 @@ cvy_value cvy_inverted_residual(struct cvy_graph *g, cvy_value x, const char *na
     } else {
         y = cvy_conv_norm_at(g, y, cvy_layer_name(g, "%s.%d", name, k), &conv);
     }
-    return is_residual ? cvy_add(g, y, x) : y;
+    return is_residual ? cvy_add(g, cvy_stochastic_depth(g, y, what->drop), x) : y;
 }

@@ -260,11 +260,17 @@ static cvy_value host_input(struct cvy_graph *g, const char *name, struct cvy_de
     return cvy_builder_result(g, status, v);
 }
 
-cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) {
+static cvy_value dropout(struct cvy_graph *g, cvy_value x, double p, const char *name, const char *more) {
     /* the generator's counters: seed, step, first image of the shard */
     const cvy_value in[] = {x, host_input(g, "rng", (struct cvy_desc){CVY_I64, CVY_SHAPE(3)})};
     /* the id that the node is about to get keys its numbers */
-    return apply(g, "dropout", "dropout", in, 2, "p=%.17g id=%" PRIu32, p, g->next_id);
+    return apply(g, "dropout", name, in, 2, "p=%.17g id=%" PRIu32 "%s", p, g->next_id, more);
+}
+
+cvy_value cvy_dropout(cvy_graph *g, cvy_value x, double p) { return dropout(g, x, p, "dropout", ""); }
+
+cvy_value cvy_stochastic_depth(struct cvy_graph *g, cvy_value x, double p) {
+    return p == 0 ? x : dropout(g, x, p, "stochastic_depth", " per_image=true");
 }
 
 /* ---- losses -------------------------------------------------------------------------------------- */

@@ -11,6 +11,9 @@ cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_arg
 cvy_value cvy_linear_init(struct cvy_graph *g, cvy_value x, const cvy_linear_args *args,
                           const struct cvy_init *weight_init, const struct cvy_init *bias_init);
 
+/* Zero for all of an image with probability p, else x / (1 - p); in evaluation x. p = 0: x itself. */
+cvy_value cvy_stochastic_depth(struct cvy_graph *g, cvy_value x, double p);
+
 /* A name made as by printf, "layer1.0.conv1", that lives as long as the graph. NULL when there is no memory:
    then the graph has that error, and adds no more layers. */
 const char *cvy_layer_name(struct cvy_graph *g, const char *format, ...)

@@ -12,6 +12,8 @@ static const struct cvy_attr attr_table[] = {
     {"id", CVY_ATTR_INT, offsetof(dropout_attrs, id), 0, 0, UINT32_MAX,
      "keys the numbers: the operator's id"},
     {"training", CVY_ATTR_BOOL, offsetof(dropout_attrs, training), 1, 0, 1, "false: the identity"},
+    {"per_image", CVY_ATTR_BOOL, offsetof(dropout_attrs, per_image), 0, 0, 1,
+     "an image is dropped or kept as a whole (stochastic depth)"},
 };
 
 static const struct cvy_shape rng_shape = {.n = 1, .dim = {3}}; /* seed, step, first image of the shard */
@@ -29,13 +31,13 @@ static cvy_status infer(struct cvy_infer *call) {
 static void reference(const struct cvy_reference *call) {
     const dropout_attrs *a = call->attrs;
     const struct cvy_shape *x = &call->in_desc[0].shape;
-    int64_t n = cvy_shape_count(x);
-    uint64_t first = (uint64_t)call->in[1][2] * (uint64_t)(n / x->dim[0]); /* element of the global batch */
+    int64_t n = cvy_shape_count(x), each = n / x->dim[0]; /* elements of an image */
+    uint64_t first = (uint64_t)call->in[1][2] * (uint64_t)(a->per_image ? 1 : each); /* of the global batch */
     double p = a->training ? a->p : 0, scale = p < 1 ? 1 / (1 - p) : 0;
     struct cvy_rng rng;
     cvy_rng_init(&rng, (uint64_t)call->in[1][0], CVY_RNG_DROPOUT, (uint64_t)call->in[1][1], (uint32_t)a->id);
     for (int64_t i = 0; i < n; i++) {
-        uint64_t element = first + (uint64_t)i;
+        uint64_t element = first + (uint64_t)(a->per_image ? i / each : i);
         uint32_t block[4];
         cvy_rng_at(&rng, element / 4, block);
         bool is_dropped = (double)block[element % 4] < p * 0x1p32;
@@ -66,6 +68,8 @@ static const struct cvy_case cases[] = {
     {"p=0", "f32[3,17] i64[3]", 0, fill},
     {"p=1", "f32[3,17] i64[3]", 0, fill},
     {"training=false", "f32[2,64,4,4] i64[3]", 0, fill},
+    {"p=0.4 id=9 per_image=true", "f32[9,17,5,7] i64[3]", 0, fill},
+    {"p=0.4 id=9 per_image=true training=false", "f32[2,17] i64[3]", 0, fill},
 };
 
 const struct cvy_op cvy_op_dropout = {

@@ -13,6 +13,8 @@ struct cvy_dropout_attrs {
     double p;
     int64_t id;    /* the node's id, told by whoever adds the node: keys the numbers */
     bool training; /* false: the identity; evaluation graphs set it as they do batch_norm's */
+    bool
+        per_image; /* stochastic depth: image n of the shard has number first_image + n, for all its elements */
 };
 
 #endif

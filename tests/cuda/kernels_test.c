@@ -187,6 +187,7 @@ static void of_16_bits(void **state) {
     run_half("batch_norm_backward_shift", "", "h[3,17,5,7] h[3,17,5,7]" THREE(17) " f32[5,48] -");
     run_half("channel_sum", "axis=1", "h[5,33,9,11]");
     run_half("dropout", "p=0.3 id=7", "h[3,17] i64[3]");
+    run_half("dropout", "p=0.3 id=7 per_image=true", "h[9,17] i64[3]");
     run_half("mean", "", "h[3,17,5,7]");
     run_half("mean_backward", "d1=17 d2=5 d3=7", "h[3]");
     run_half("cross_entropy", "label_smoothing=0.1", "h[41,11] i64[41] f32[1]");

@@ -1,19 +1,17 @@
-/* y = x scale where the element's number is not below the threshold, else 0; y may lie where x does. The numbers are
-   those of base/rng.h: Philox 4x32-10 keyed by (seed, dropout, step, id), four at each position; element e of the
-   global batch has number e % 4 at position e / 4. Index i stands for the i-th position that the shard has elements at.
-   in: x, {seed, step, first image of the shard} (i64); dim: elements, elements of an image, threshold (up to 2^32), id,
-   CVY_RNG_DROPOUT; number: scale */
-CUDA_BODY void dropout_map(const struct cuda_args *a, int64_t i) {
+/* Numbers of base/rng.h: Philox 4x32-10 keyed by (seed, dropout, step, id), four at each position.
+   in: …, {seed, step, first image of the shard} (i64); dim: …, id (3), CVY_RNG_DROPOUT (4) */
+CUDA_BODY void dropout_numbers(const struct cuda_args *a, uint64_t position, uint32_t number[4]) {
     const int64_t *state = cuda_integers(a, 1);
-    uint64_t first = (uint64_t)state[2] * (uint64_t)a->dim[1], position = first / 4 + (uint64_t)i;
     uint64_t key = (uint64_t)state[0] ^ (uint64_t)a->dim[4] << 56, step = (uint64_t)state[1];
     key += 0x9E3779B97F4A7C15u; /* splitmix64 */
     key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9u;
     key = (key ^ key >> 27) * 0x94D049BB133111EBu;
     key ^= key >> 31;
     uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
-    uint32_t number[4] = {(uint32_t)position, (uint32_t)a->dim[3], (uint32_t)step,
-                          (uint32_t)(step >> 32) ^ (uint32_t)(position >> 32)};
+    number[0] = (uint32_t)position;
+    number[1] = (uint32_t)a->dim[3];
+    number[2] = (uint32_t)step;
+    number[3] = (uint32_t)(step >> 32) ^ (uint32_t)(position >> 32);
     for (uint32_t round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * number[0], p1 = (uint64_t)0xCD9E8D57u * number[2];
         number[0] = (uint32_t)(p1 >> 32) ^ number[1] ^ (key0 + round * 0x9E3779B9u);
@@ -21,10 +19,28 @@ CUDA_BODY void dropout_map(const struct cuda_args *a, int64_t i) {
         number[1] = (uint32_t)p1;
         number[3] = (uint32_t)p0;
     }
+}
+
+/* y = x scale where the element's number is not below the threshold, else 0; y may lie where x does. Element e of the
+   global batch has number e % 4 at position e / 4. Index i stands for the i-th position that the shard has elements at.
+   in: x, state; dim: elements, elements of an image, threshold (up to 2^32), id, CVY_RNG_DROPOUT; number: scale */
+CUDA_BODY void dropout_map(const struct cuda_args *a, int64_t i) {
+    uint64_t first = (uint64_t)cuda_integers(a, 1)[2] * (uint64_t)a->dim[1];
+    uint64_t position = first / 4 + (uint64_t)i;
+    uint32_t number[4];
+    dropout_numbers(a, position, number);
     for (int l = 0; l < 4; l++) {
         int64_t at =
             (int64_t)(4 * position + (uint64_t)l - first); /* may be before the shard's first element */
         if (at >= 0 && at < a->dim[0])
             cuda_store(a, 0, at, (int64_t)number[l] < a->dim[2] ? 0 : cuda_load(a, 0, at) * a->number[0]);
     }
+}
+
+/* The same with one number for each image; i is an element. */
+CUDA_BODY void dropout_image_map(const struct cuda_args *a, int64_t i) {
+    uint64_t image = (uint64_t)cuda_integers(a, 1)[2] + (uint64_t)(i / a->dim[1]);
+    uint32_t number[4];
+    dropout_numbers(a, image / 4, number);
+    cuda_store(a, 0, i, (int64_t)number[image % 4] < a->dim[2] ? 0 : cuda_load(a, 0, i) * a->number[0]);
 }

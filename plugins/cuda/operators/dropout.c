@@ -11,7 +11,8 @@ static struct cuda_plan plan_of(const struct cvy_call *call) {
     const int64_t n = cvy_shape_count(x);
     const double p = attrs->training ? attrs->p : 0;
     /* the shard may begin and end within a position's four elements */
-    struct cuda_plan plan = cuda_plan_simple(call, CUDA_dropout, n / 4 + 2);
+    struct cuda_plan plan = cuda_plan_simple(call, attrs->per_image ? CUDA_dropout_image : CUDA_dropout,
+                                             attrs->per_image ? n : n / 4 + 2);
     plan.step[0].args =
         (struct cuda_args){.dim = {n, n / x->dim[0], (int64_t)ceil(p * 0x1p32), attrs->id, CVY_RNG_DROPOUT},
                            .number = {p < 1 ? (float)(1 / (1 - p)) : 0}};

@@ -42,6 +42,22 @@ CPU_VECTOR static void drop_span(const struct keep *keep, const struct cvy_rng *
     }
 }
 
+/* One number for each image. */
+static void drop_images(const struct keep *keep, const struct cvy_rng *rng, const struct cpu_rows *me,
+                        int64_t first, int64_t end) {
+    int64_t each = me->n_rows / me->images;
+    uint64_t first_image = (uint64_t)((const int64_t *)me->in[1])[2];
+    for (int64_t i = first, next; i < end; i = next) {
+        uint64_t image = first_image + (uint64_t)(i / each);
+        uint32_t numbers[4];
+        next = (i / each + 1) * each < end ? (i / each + 1) * each : end;
+        cvy_rng_at(rng, image / 4, numbers);
+        bool is_kept = numbers[image % 4] >= keep->threshold;
+        for (int64_t k = i; k < next; k++)
+            ((float *)me->out[0])[k] = is_kept ? ((const float *)me->in[0])[k] * keep->scale : 0;
+    }
+}
+
 static void dropout_elements(const struct cpu_rows *me, int64_t first, int64_t end) {
     const struct cvy_dropout_attrs *a = me->attrs;
     const int64_t *key = me->in[1]; /* seed, step, first image of the shard */
@@ -58,7 +74,10 @@ static void dropout_elements(const struct cpu_rows *me, int64_t first, int64_t e
         struct keep keep = {(uint32_t)threshold, (float)(1 / (1 - a->p))};
         cvy_rng_init(&rng, (uint64_t)key[0], CVY_RNG_DROPOUT, (uint64_t)key[1], (uint32_t)a->id);
         uint64_t base = (uint64_t)key[2] * (uint64_t)(me->n_rows / me->images);
-        drop_span(&keep, &rng, base, x, y, first, end);
+        if (a->per_image)
+            drop_images(&keep, &rng, me, first, end);
+        else
+            drop_span(&keep, &rng, base, x, y, first, end);
     }
 }
 
