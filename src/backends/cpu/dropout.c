@@ -42,19 +42,21 @@ CPU_VECTOR static void drop_span(const struct keep *keep, const struct cvy_rng *
     }
 }
 
-/* One number for each image. */
-static void drop_images(const struct keep *keep, const struct cvy_rng *rng, const struct cpu_rows *me,
-                        int64_t first, int64_t end) {
-    int64_t each = me->n_rows / me->images;
-    uint64_t first_image = (uint64_t)((const int64_t *)me->in[1])[2];
-    for (int64_t i = first, next; i < end; i = next) {
-        uint64_t image = first_image + (uint64_t)(i / each);
-        uint32_t numbers[4];
-        next = (i / each + 1) * each < end ? (i / each + 1) * each : end;
-        cvy_rng_at(rng, image / 4, numbers);
-        bool is_kept = numbers[image % 4] >= keep->threshold;
-        for (int64_t k = i; k < next; k++)
-            ((float *)me->out[0])[k] = is_kept ? ((const float *)me->in[0])[k] * keep->scale : 0;
+/* The same with one number for each image; image 0 is image `base` of the global batch, of `each` elements. */
+CPU_VECTOR static void drop_images(const struct keep *keep, const struct cvy_rng *rng, uint64_t base,
+                                   int64_t each, const cpu_real *x, cpu_real *y, const int64_t span[2]) {
+    struct keep here = *keep;
+    for (int64_t i = span[0], next; i < span[1]; i = next) {
+        uint64_t image = base + (uint64_t)(i / each);
+        uint32_t block[4], numbers[CPU_LANES];
+        next = (i / each + 1) * each < span[1] ? (i / each + 1) * each : span[1];
+        cvy_rng_at(rng, image / 4, block);
+        CPU_EACH_LANE(l) numbers[l] = block[image % 4];
+        int64_t k = i;
+        for (; k + CPU_LANES <= next; k += CPU_LANES)
+            drop_vector(&here, numbers, x + k, y + k, CPU_LANES);
+        if (k < next)
+            drop_vector(&here, numbers, x + k, y + k, (int)(next - k));
     }
 }
 
@@ -73,11 +75,11 @@ static void dropout_elements(const struct cpu_rows *me, int64_t first, int64_t e
     } else {
         struct keep keep = {(uint32_t)threshold, (float)(1 / (1 - a->p))};
         cvy_rng_init(&rng, (uint64_t)key[0], CVY_RNG_DROPOUT, (uint64_t)key[1], (uint32_t)a->id);
-        uint64_t base = (uint64_t)key[2] * (uint64_t)(me->n_rows / me->images);
+        int64_t each = me->n_rows / me->images;
         if (a->per_image)
-            drop_images(&keep, &rng, me, first, end);
+            drop_images(&keep, &rng, (uint64_t)key[2], each, x, y, (const int64_t[]){first, end});
         else
-            drop_span(&keep, &rng, base, x, y, first, end);
+            drop_span(&keep, &rng, (uint64_t)key[2] * (uint64_t)each, x, y, first, end);
     }
 }
 
