@@ -246,28 +246,30 @@ def dropouts():
     case("dropout", "training=false", [normal(2, 3), torch.tensor([1, 2, 3])], lambda x, r: {0: x}, (0,))
 
 
+def optimizer(op, attrs, lr, states, make):
+    """Three updates of two parameters; the states before and after each, but for those that PyTorch does not keep."""
+    shapes = ((2, 3), (4,))
+    params = [normal(*shape).requires_grad_() for shape in shapes]
+    torch_optimizer = make(params)
+
+    def state(p):
+        return [torch_optimizer.state[p].get(name) for name in states]
+
+    for update in (1, 2, 3):
+        inputs, results = [torch.tensor([lr, float(update)])], {}
+        for p in params:
+            p.grad = normal(*p.shape)
+            kept = [torch.zeros_like(p) if value is None else value.clone() for value in state(p)]
+            inputs += [p.detach().clone(), p.grad.clone()] + kept
+        torch_optimizer.step()
+        for k, p in enumerate(params):
+            for s, value in enumerate([p.detach()] + state(p)):
+                if value is not None or op == "sgd":
+                    results[k * (1 + len(states)) + s] = torch.zeros_like(p) if value is None else value.clone()
+        exact_case(op, attrs, inputs, results)
+
+
 def optimizers():
-    def optimizer(op, attrs, lr, states, make):
-        """Three updates of two parameters; the states before and after each."""
-        shapes = ((2, 3), (4,))
-        params = [normal(*shape).requires_grad_() for shape in shapes]
-        torch_optimizer = make(params)
-
-        def state(p):
-            kept = [torch_optimizer.state[p].get(name) for name in states]
-            return [torch.zeros_like(p) if value is None else value.clone() for value in kept]
-
-        for update in (1, 2, 3):
-            inputs, results = [torch.tensor([lr, float(update)])], {}
-            for p in params:
-                p.grad = normal(*p.shape)
-                inputs += [p.detach().clone(), p.grad.clone()] + state(p)
-            torch_optimizer.step()
-            for p in params:
-                for value in [p.detach()] + state(p):
-                    results[len(results)] = value.clone()
-            exact_case(op, attrs, inputs, results)
-
     sgd = ["momentum_buffer"]
     optimizer("sgd", "weight_decay=0.01", 0.1, sgd, lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.01))
     optimizer("sgd", "momentum=0.9 weight_decay=0.0005", 0.1, sgd,
@@ -369,6 +371,14 @@ def stochastic_depth():
     mask = torch.tensor(kept).double().reshape(7, 1, 1) / (1 - p)
     case("dropout", f"p={p} id={operator} per_image=true", [normal(7, 2, 2), torch.tensor([seed, step, first])],
          lambda x, r: {0: x * mask}, (0,))
+def more_optimizers():
+    adam, rmsprop = ["exp_avg", "exp_avg_sq"], ["square_avg", "momentum_buffer"]
+    optimizer("adam", "", 0.01, adam, lambda p: torch.optim.Adam(p, 0.01))
+    optimizer("adam", "beta1=0.8 beta2=0.95 eps=0.001 weight_decay=0.1", 0.02, adam,
+              lambda p: torch.optim.Adam(p, 0.02, betas=(0.8, 0.95), eps=0.001, weight_decay=0.1))
+    optimizer("rmsprop", "momentum=0.9 weight_decay=0.01", 0.02, rmsprop,
+              lambda p: torch.optim.RMSprop(p, 0.02, alpha=0.9, eps=0.0316, momentum=0.9, weight_decay=0.01))
+    optimizer("rmsprop", "alpha=0.99 eps=1e-8", 0.01, rmsprop, lambda p: torch.optim.RMSprop(p, 0.01))
 
 
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
@@ -385,3 +395,4 @@ casts()
 activations()
 channels()
 stochastic_depth()
+more_optimizers()

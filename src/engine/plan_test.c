@@ -155,10 +155,12 @@ static uint64_t train(const struct setup *setup, float logits[BATCH * CLASSES]) 
 static void idle_parameters_stay(void **state) {
     (void)state;
     static const char *const optimizers[][2] = {{"sgd", "momentum=0.9 weight_decay=0.1"},
-                                                {"adamw", "weight_decay=0.1"}};
+                                                {"adamw", "weight_decay=0.1"},
+                                                {"adam", "weight_decay=0.1"},
+                                                {"rmsprop", "momentum=0.9 weight_decay=0.1"}};
     static const char *const others[][2] = {
         {"cpu:0-1", "dp"}, {"cpu:0-1", "ddp"}, {"cpu:0-1", "pipeline"}, {"cpu:0-2", "pipeline"}};
-    for (size_t o = 0; o < 2; o++) {
+    for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) {
         float logits[BATCH * CLASSES], want[BATCH * CLASSES];
         struct setup setup = {"cpu:0", "single", optimizers[o][0], optimizers[o][1]};
         uint64_t hash = train(&setup, want);

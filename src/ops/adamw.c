@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-typedef struct cvy_adamw_attrs adamw_attrs;
+typedef struct cvy_adam_attrs adamw_attrs;
 
 static const struct cvy_attr attr_table[] = {
     {"beta1", CVY_ATTR_FLOAT, offsetof(adamw_attrs, beta1), 0.9, 0, 1, "decay of the mean of the gradient"},
@@ -19,8 +19,9 @@ enum { N_LEAD = 1, N_IN = 4, N_OUT = 3 };
 
 /* One parameter, decay first: m = beta1 m + (1 - beta1) grad, v = beta2 v + (1 - beta2) grad^2, both
    corrected for their start at zero by 1 - beta^update. */
-static void update(const adamw_attrs *a, const double hyper[2], int64_t n, const double *const in[N_IN],
-                   double *const out[N_OUT]) {
+static void update(const void *attrs, const double hyper[2], int64_t n, const double *const *in,
+                   double *const *out) {
+    const adamw_attrs *a = attrs;
     double rate = hyper[0] / (1 - pow(a->beta1, hyper[1])), root = sqrt(1 - pow(a->beta2, hyper[1]));
     for (int64_t i = 0; i < n; i++) {
         double grad = in[1][i], decayed = in[0][i] * (1 - hyper[0] * a->weight_decay);
@@ -33,32 +34,14 @@ static void update(const adamw_attrs *a, const double hyper[2], int64_t n, const
 }
 
 static void reference(const struct cvy_reference *call) {
-    int n_params = (call->n_in - N_LEAD) / N_IN;
-    for (int p = 0; p < n_params; p++) {
-        int first = N_LEAD + p * N_IN;
-        update(call->attrs, call->in[0], cvy_shape_count(&call->in_desc[first].shape), call->in + first,
-               call->out + p * N_OUT);
-    }
+    cvy_optimizer_reference(call, N_IN, N_OUT, update);
 }
 
-static void cost(const struct cvy_infer *call, struct cvy_cost *out) {
-    double n = 0;
-    for (int p = N_LEAD; p < call->n_in; p += N_IN)
-        n += (double)cvy_shape_count(&call->in[p].shape);
-    cvy_cost_fill(call, 14 * n, out);
-}
+static void cost(const struct cvy_infer *call, struct cvy_cost *out) { cvy_optimizer_cost(call, 14, out); }
 
-/* hyper = {rate, number of the update}; means of squares, input 4 of each group of 4, are positive. */
+/* Means of squares are positive. */
 static void fill(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {
-    if (i > 0 && i % N_IN == 0) {
-        cvy_fill_uniform(i, desc, seed, 0.1, 2, values);
-        return;
-    }
-    cvy_fill_normal(i, desc, seed, values);
-    if (i == 0) {
-        values[0] = 0.01;
-        values[1] = 7;
-    }
+    cvy_optimizer_fill(i, desc, seed, N_IN, 1 << 3, values);
 }
 
 static const struct cvy_case cases[] = {

@@ -19,8 +19,9 @@ enum { N_LEAD = 1, N_IN = 3, N_OUT = 2 };
 
 /* One parameter: d = grad + weight_decay param; buffer = momentum buffer + (1 - dampening) d, but d in the
    first update; the step is d without momentum, d + momentum buffer with nesterov, else the buffer. */
-static void update(const sgd_attrs *a, const double hyper[2], int64_t n, const double *const in[N_IN],
-                   double *const out[N_OUT]) {
+static void update(const void *attrs, const double hyper[2], int64_t n, const double *const *in,
+                   double *const *out) {
+    const sgd_attrs *a = attrs;
     for (int64_t i = 0; i < n; i++) {
         double d = in[0][i] * a->weight_decay + in[1][i], buffer = in[2][i], step = d;
         if (a->momentum != 0) {
@@ -33,20 +34,10 @@ static void update(const sgd_attrs *a, const double hyper[2], int64_t n, const d
 }
 
 static void reference(const struct cvy_reference *call) {
-    int n_params = (call->n_in - N_LEAD) / N_IN;
-    for (int p = 0; p < n_params; p++) {
-        int first = N_LEAD + p * N_IN;
-        update(call->attrs, call->in[0], cvy_shape_count(&call->in_desc[first].shape), call->in + first,
-               call->out + p * N_OUT);
-    }
+    cvy_optimizer_reference(call, N_IN, N_OUT, update);
 }
 
-static void cost(const struct cvy_infer *call, struct cvy_cost *out) {
-    double n = 0;
-    for (int p = N_LEAD; p < call->n_in; p += N_IN)
-        n += (double)cvy_shape_count(&call->in[p].shape);
-    cvy_cost_fill(call, 6 * n, out);
-}
+static void cost(const struct cvy_infer *call, struct cvy_cost *out) { cvy_optimizer_cost(call, 6, out); }
 
 /* hyper = {rate, number of the update}: somewhere in training, or the first. */
 static void fill(int i, const struct cvy_desc *desc, uint64_t seed, double *values) {

@@ -75,6 +75,24 @@ differ direct winograd "Winograd is not in use"
 alike winograd winograd-ddp $wide --conv-algo winograd --strategy ddp --devices cpu:0-1
 alike winograd winograd-pipeline $wide --conv-algo winograd --strategy pipeline --devices cpu:0-1
 
+# ---- the optimisers, and each under another strategy from its second epoch on ---------------------------------------
+
+for opt in adam rmsprop; do
+    some="--model lenet5 --shards 4 --opt $opt --lr 1e-3 --weight-decay 0.01"
+    run $opt $some $single
+    alike $opt $opt-ddp $some --strategy ddp --devices cpu:0-1
+    alike $opt $opt-dp $some --strategy dp --devices cpu:0-2
+    alike $opt $opt-mp $some --strategy mp --devices cpu:0-1
+    alike $opt $opt-pipeline $some --strategy pipeline --devices cpu:0-2
+    alike $opt $opt-hybrid $some --strategy hybrid --mesh data=2,pipe=2 --devices cpu:0-3
+    run $opt-moved $some --strategy ddp --devices cpu:0-1 --epochs 1
+    ok train --resume $opt-moved --epochs 2 --strategy pipeline --devices cpu:0-2
+    for file in model optimizer; do
+        cmp $opt/last/$file.safetensors $opt-moved/last/$file.safetensors || die "$opt: a move changes $file"
+    done
+done
+differ adam rmsprop "--opt is not in use"
+
 # ---- 64 devices ----------------------------------------------------------------------------------------------------
 
 many="--model lenet5 --shards 64"

@@ -67,7 +67,7 @@ static cvy_status find_rates(struct optimizer *me, const void *hyper, void *rate
     args.out[0] = rates;
     const struct cuda_range ranges[] = {{hyper, 2 * sizeof(float), false},
                                         {rates, N_RATES * sizeof(float), true}};
-    return cuda_launch(me->device, &(struct cuda_launch){.function = CUDA_adamw_rates,
+    return cuda_launch(me->device, &(struct cuda_launch){.function = CUDA_adam_rates,
                                                          .name = me->name,
                                                          .args = &args,
                                                          .n = 1,
@@ -118,7 +118,7 @@ static cvy_status run(struct cvy_kernel *kernel, void *const *in, void *const *o
     return CVY_OK;
 }
 
-/* ---- sgd and adamw -------------------------------------------------------------------------------------------- */
+/* ---- the optimisers ------------------------------------------------------------------------------------------- */
 
 static cvy_status prepare_sgd(struct cvy_device *device, const struct cvy_call *call, struct cvy_kernel **out,
                               size_t *scratch_bytes) {
@@ -134,17 +134,46 @@ static cvy_status prepare_sgd(struct cvy_device *device, const struct cvy_call *
     return CVY_OK;
 }
 
-static cvy_status prepare_adamw(struct cvy_device *device, const struct cvy_call *call,
-                                struct cvy_kernel **out, size_t *scratch_bytes) {
-    const struct cvy_adamw_attrs *attrs = call->attrs;
+/* Either kind of weight decay: what shrinks the parameter, what joins the gradient. */
+static cvy_status prepare_moments(struct cvy_device *device, const struct cvy_call *call,
+                                  const struct cvy_kernel_impl *impl, double shrinks, double joins,
+                                  struct cvy_kernel **out) {
+    const struct cvy_adam_attrs *attrs = call->attrs;
     struct optimizer *me;
-    CVY_TRY(prepare(device, call, &cuda_kernel_adamw, &me));
-    me->function = CUDA_adamw;
+    CVY_TRY(prepare(device, call, impl, &me));
+    me->function = CUDA_adam;
     me->has_rates = true;
     me->args = (struct cuda_args){.number = {(float)attrs->beta1, (float)(1 - attrs->beta1),
                                              (float)attrs->beta2, (float)(1 - attrs->beta2),
-                                             (float)attrs->eps, (float)attrs->weight_decay}};
+                                             (float)attrs->eps, (float)shrinks, (float)joins}};
+    *out = &me->base;
+    return CVY_OK;
+}
+
+static cvy_status prepare_adam(struct cvy_device *device, const struct cvy_call *call,
+                               struct cvy_kernel **out, size_t *scratch_bytes) {
+    const struct cvy_adam_attrs *attrs = call->attrs;
     *scratch_bytes = N_RATES * sizeof(float);
+    return prepare_moments(device, call, &cuda_kernel_adam, 0, attrs->weight_decay, out);
+}
+
+static cvy_status prepare_adamw(struct cvy_device *device, const struct cvy_call *call,
+                                struct cvy_kernel **out, size_t *scratch_bytes) {
+    const struct cvy_adam_attrs *attrs = call->attrs;
+    *scratch_bytes = N_RATES * sizeof(float);
+    return prepare_moments(device, call, &cuda_kernel_adamw, attrs->weight_decay, 0, out);
+}
+
+static cvy_status prepare_rmsprop(struct cvy_device *device, const struct cvy_call *call,
+                                  struct cvy_kernel **out, size_t *scratch_bytes) {
+    const struct cvy_rmsprop_attrs *attrs = call->attrs;
+    struct optimizer *me;
+    CVY_TRY(prepare(device, call, &cuda_kernel_rmsprop, &me));
+    me->function = CUDA_rmsprop;
+    me->args =
+        (struct cuda_args){.number = {(float)attrs->alpha, (float)(1 - attrs->alpha), (float)attrs->eps,
+                                      (float)attrs->momentum, (float)attrs->weight_decay}};
+    *scratch_bytes = 0;
     *out = &me->base;
     return CVY_OK;
 }
@@ -160,3 +189,5 @@ static cvy_status prepare_adamw(struct cvy_device *device, const struct cvy_call
     };
 OPTIMIZER_KERNEL(sgd)
 OPTIMIZER_KERNEL(adamw)
+OPTIMIZER_KERNEL(adam)
+OPTIMIZER_KERNEL(rmsprop)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { N_LEAD = 1, GRAIN = 1024 };
-enum { MAX_COEFFICIENTS = 8 };
+enum { MAX_COEFFICIENTS = 9 };
 
 /* n elements of one parameter; in and out as the operator's group. */
 typedef void update_function(const float *coefficients, float *const *in, float *const *out, int64_t n);
@@ -36,7 +36,8 @@ struct optimizer {
     struct cvy_kernel base;
     union {
         struct cvy_sgd_attrs sgd;
-        struct cvy_adamw_attrs adamw;
+        struct cvy_adam_attrs adam; /* of adamw, too */
+        struct cvy_rmsprop_attrs rmsprop;
     } attrs;
     int n_params, n_in, n_out; /* n_in, n_out: of a group */
     int n_threads;
@@ -71,24 +72,24 @@ static void sgd_coefficients(struct optimizer *me, double rate, double number) {
     k[AHEAD] = !has_momentum ? 0 : a->nesterov ? (float)a->momentum : 1;
 }
 
-/* ---- adamw --------------------------------------------------------------------------------------- */
+/* ---- adam and adamw ------------------------------------------------------------------------------ */
 
-enum { SHRINK, STEP, BETA1, NEW1, BETA2, NEW2, ROOT, EPS }; /* coefficients of adamw */
+enum { SHRINK, STEP, BETA1, NEW1, BETA2, NEW2, ROOT, EPS, JOINS }; /* coefficients of both */
 
-/* m = BETA1 m + NEW1 grad; v = BETA2 v + NEW2 grad^2; param = SHRINK param - STEP m / (sqrt(v) ROOT + EPS) */
-CPU_INLINE void adamw_vector(const float *k, const cpu_v16 *in, cpu_v16 *out) {
-    cpu_v16 grad = in[1], root;
+/* g = grad + JOINS param; m = BETA1 m + NEW1 g; v = BETA2 v + NEW2 g^2;
+   param = SHRINK param - STEP m / (sqrt(v) ROOT + EPS) */
+CPU_INLINE void adam_vector(const float *k, const cpu_v16 *in, cpu_v16 *out) {
+    cpu_v16 grad = in[1] + k[JOINS] * in[0], root;
     out[1] = k[BETA1] * in[2] + k[NEW1] * grad;
     root = out[2] = k[BETA2] * in[3] + k[NEW2] * grad * grad;
     cpu_sqrt(&root);
     out[0] = k[SHRINK] * in[0] - k[STEP] * out[1] / (root * k[ROOT] + k[EPS]);
 }
-UPDATE(adamw, 4, 3)
+UPDATE(adam, 4, 3)
 
-static void adamw_coefficients(struct optimizer *me, double rate, double number) {
-    const struct cvy_adamw_attrs *a = &me->attrs.adamw;
+static void moments_coefficients(struct optimizer *me, double rate, double number) {
+    const struct cvy_adam_attrs *a = &me->attrs.adam;
     float *k = me->coefficients;
-    k[SHRINK] = (float)(1 - rate * a->weight_decay);
     k[STEP] = (float)(rate / (1 - pow(a->beta1, number)));
     k[BETA1] = (float)a->beta1;
     k[NEW1] = (float)(1 - a->beta1);
@@ -96,6 +97,44 @@ static void adamw_coefficients(struct optimizer *me, double rate, double number)
     k[NEW2] = (float)(1 - a->beta2);
     k[ROOT] = (float)(1 / sqrt(1 - pow(a->beta2, number)));
     k[EPS] = (float)a->eps;
+}
+
+static void adam_coefficients(struct optimizer *me, double rate, double number) {
+    moments_coefficients(me, rate, number);
+    me->coefficients[SHRINK] = 1;
+    me->coefficients[JOINS] = (float)me->attrs.adam.weight_decay;
+}
+
+static void adamw_coefficients(struct optimizer *me, double rate, double number) {
+    moments_coefficients(me, rate, number);
+    me->coefficients[SHRINK] = (float)(1 - rate * me->attrs.adam.weight_decay);
+    me->coefficients[JOINS] = 0;
+}
+
+/* ---- rmsprop ------------------------------------------------------------------------------------- */
+
+enum { PACE, ALPHA, NEW, CARRY, ADD, SHARE }; /* coefficients of rmsprop */
+
+/* g = grad + SHARE param; v = ALPHA v + NEW g^2; buffer = CARRY buffer + g / (sqrt(v) + ADD); param -= PACE buffer */
+CPU_INLINE void rmsprop_vector(const float *k, const cpu_v16 *in, cpu_v16 *out) {
+    cpu_v16 grad = in[1] + k[SHARE] * in[0], root;
+    root = out[1] = k[ALPHA] * in[2] + k[NEW] * grad * grad;
+    cpu_sqrt(&root);
+    out[2] = k[CARRY] * in[3] + grad / (root + k[ADD]);
+    out[0] = in[0] - k[PACE] * out[2];
+}
+UPDATE(rmsprop, 4, 3)
+
+static void rmsprop_coefficients(struct optimizer *me, double rate, double number) {
+    const struct cvy_rmsprop_attrs *a = &me->attrs.rmsprop;
+    float *k = me->coefficients;
+    (void)number;
+    k[PACE] = (float)rate;
+    k[ALPHA] = (float)a->alpha;
+    k[NEW] = (float)(1 - a->alpha);
+    k[CARRY] = (float)a->momentum;
+    k[ADD] = (float)a->eps;
+    k[SHARE] = (float)a->weight_decay;
 }
 
 /* ---- slots --------------------------------------------------------------------------------------- */
@@ -172,25 +211,28 @@ static cvy_status run(struct optimizer *me, void *const *in, void *const *out) {
     return CVY_OK;
 }
 
-#define OPTIMIZER_KERNEL(name)                                                                      \
-    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,        \
-                                     struct cvy_kernel **out, size_t *scratch_bytes) {              \
-        return prepare_update(device, call, name##_update, &cpu_kernel_##name, out, scratch_bytes); \
-    }                                                                                               \
-    static cvy_status run_##name(struct cvy_kernel *kernel, void *const *in, void *const *out,      \
-                                 void *scratch) {                                                   \
-        const float *hyper = in[0]; /* learning rate, number of the update */                       \
-        (void)scratch;                                                                              \
-        name##_coefficients((struct optimizer *)kernel, (double)hyper[0], (double)hyper[1]);        \
-        return run((struct optimizer *)kernel, in, out);                                            \
-    }                                                                                               \
-    const struct cvy_kernel_impl cpu_kernel_##name = {                                              \
-        .op = #name,                                                                                \
-        .supports = cpu_supports_f32,                                                               \
-        .choose = choose,                                                                           \
-        .prepare = prepare_##name,                                                                  \
-        .run = run_##name,                                                                          \
-        .release = release,                                                                         \
+/* Operator `name` by VECTOR_update. */
+#define OPTIMIZER_KERNEL(name, vector)                                                                \
+    static cvy_status prepare_##name(struct cvy_device *device, const struct cvy_call *call,          \
+                                     struct cvy_kernel **out, size_t *scratch_bytes) {                \
+        return prepare_update(device, call, vector##_update, &cpu_kernel_##name, out, scratch_bytes); \
+    }                                                                                                 \
+    static cvy_status run_##name(struct cvy_kernel *kernel, void *const *in, void *const *out,        \
+                                 void *scratch) {                                                     \
+        const float *hyper = in[0]; /* learning rate, number of the update */                         \
+        (void)scratch;                                                                                \
+        name##_coefficients((struct optimizer *)kernel, (double)hyper[0], (double)hyper[1]);          \
+        return run((struct optimizer *)kernel, in, out);                                              \
+    }                                                                                                 \
+    const struct cvy_kernel_impl cpu_kernel_##name = {                                                \
+        .op = #name,                                                                                  \
+        .supports = cpu_supports_f32,                                                                 \
+        .choose = choose,                                                                             \
+        .prepare = prepare_##name,                                                                    \
+        .run = run_##name,                                                                            \
+        .release = release,                                                                           \
     };
-OPTIMIZER_KERNEL(sgd)
-OPTIMIZER_KERNEL(adamw)
+OPTIMIZER_KERNEL(sgd, sgd)
+OPTIMIZER_KERNEL(adamw, adam)
+OPTIMIZER_KERNEL(adam, adam)
+OPTIMIZER_KERNEL(rmsprop, rmsprop)

@@ -1,7 +1,7 @@
-/* What depends on the update alone, n being its number: 1 - rate weight_decay, rate / (1 - beta1^n) and
+/* What depends on the update alone, n being its number: 1 - rate shrinks, rate / (1 - beta1^n) and
    1 / sqrt(1 - beta2^n). 1 - beta^n = -expm1(n log1p(-(1 - beta))), which loses nothing where beta is nearly 1.
-   in: {rate, n}; number: as adamw */
-CUDA_BODY void adamw_rates_map(const struct cuda_args *a, int64_t i) {
+   in: {rate, n}; number: as adam */
+CUDA_BODY void adam_rates_map(const struct cuda_args *a, int64_t i) {
     double rate = (double)cuda_load(a, 0, 0), n = (double)cuda_load(a, 0, 1);
     double of_mean = -expm1(n * log1p(-(double)a->number[1])),
            of_square = -expm1(n * log1p(-(double)a->number[3]));
