@@ -1,5 +1,5 @@
-/* Of adam and adamw. g = grad + joins param; m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; with the rates {shrink, step, root}:
-   param = shrink param - step m / (sqrt(v) root + eps).
+/* Of adam and adamw. g = grad + joins param; m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; with the
+   rates {shrink, step, root}: param = shrink param - step m / (sqrt(v) root + eps).
    in: rates, param, grad, m, v; out: param, m, v; number: beta1, 1 - beta1, beta2, 1 - beta2, eps,
    shrinks, joins: the weight decay of adamw and of adam */
 CUDA_BODY void adam_map(const struct cuda_args *a, int64_t i) {
