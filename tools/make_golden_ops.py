@@ -371,6 +371,8 @@ def stochastic_depth():
     mask = torch.tensor(kept).double().reshape(7, 1, 1) / (1 - p)
     case("dropout", f"p={p} id={operator} per_image=true", [normal(7, 2, 2), torch.tensor([seed, step, first])],
          lambda x, r: {0: x * mask}, (0,))
+
+
 def more_optimizers():
     adam, rmsprop = ["exp_avg", "exp_avg_sq"], ["square_avg", "momentum_buffer"]
     optimizer("adam", "", 0.01, adam, lambda p: torch.optim.Adam(p, 0.01))
