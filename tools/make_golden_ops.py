@@ -363,6 +363,10 @@ def channels():
     split("channel_shuffle", "groups=3", (1, 12, 2, 1), torch.nn.ChannelShuffle(3))
 
 
+def norms():
+    case("vector_norm", "", [torch.tensor([[3.0, -4.0, 12.0], [0.5, 0.25, -7.0]])], lambda x: {0: x.norm().reshape(1)})
+
+
 def stochastic_depth():
     seed, step, first, p, operator = 77, 3, 6, 0.4, 5
     key = splitmix64(seed ^ (4 << 56))  # 4: the use "dropout"
@@ -396,5 +400,6 @@ norms_over_shards()
 casts()
 activations()
 channels()
+norms()
 stochastic_depth()
 more_optimizers()
