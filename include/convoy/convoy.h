@@ -295,8 +295,8 @@ typedef struct {
     const char *conv_algo;  /* "auto", "direct", "winograd"; what `bench tune` found; NULL: auto */
     bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */
     const char *amp; /* mixed precision: "bf16", "fp16"; NULL: none. Parameters are float32 in any case */
-    bool tf32;       /* GPUs may round the factors of float32 products to 10 bits (TF32): faster */
-    int64_t device_memory;             /* bytes that the plan may take on each device; 0: no limit */
+    bool tf32, no_graphs;  /* GPUs: products may round float32 to 10 bits (TF32); no CUDA graphs */
+    int64_t device_memory; /* bytes that the plan may take on each device; 0: no limit */
     double bucket_mb, first_bucket_mb; /* 25 and 1: gradients that are all-reduced together, in MiB */
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */

@@ -50,6 +50,7 @@ static void close_device(struct cvy_device *device) {
         free(me);
         return;
     }
+    cuda_forget(device);
     cuda_inputs_close(me);
     if (me->cudnn)
         (void)cudnnDestroy(me->cudnn);

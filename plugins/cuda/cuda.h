@@ -28,6 +28,13 @@ struct cuda_arena {
     size_t n_bytes;
 };
 
+enum { CUDA_MAX_GRAPHS = 256 }; /* further stretches are enqueued call by call */
+
+struct cuda_graph { /* of the calls that a key stands for; NULL: they came once, and are not captured yet */
+    uint64_t key;
+    cudaGraphExec_t graph;
+};
+
 struct cuda_device {
     struct cvy_device base;
     int gpu; /* CUDA's number */
@@ -47,6 +54,9 @@ struct cuda_device {
     uint64_t n_ingested;
     cudnnHandle_t cudnn;
     cublasLtHandle_t cublas;
+    struct cuda_graph graphs[CUDA_MAX_GRAPHS];
+    int n_graphs;
+    bool has_no_graphs;    /* a capture failed: it goes on without */
     bool has_own_products; /* some of its products are sums of our own (operators/own_products.c) */
 };
 
@@ -109,6 +119,11 @@ cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
 /* peers.c, nccl.c */
 extern const struct cvy_peers cuda_peers;
 extern const struct cvy_net cuda_net;
+
+/* graphs.c: of struct cvy_streams */
+cvy_status cuda_repeat(struct cvy_device *device, uint64_t key, cvy_status (*run)(const void *argument),
+                       const void *argument);
+void cuda_forget(struct cvy_device *device);
 
 /* streams.c */
 extern const struct cvy_streams cuda_streams;

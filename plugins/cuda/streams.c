@@ -162,6 +162,8 @@ const struct cvy_streams cuda_streams = {
     .wait = wait,
     .call = call_host,
     .host_address = host_address,
+    .repeat = cuda_repeat,
+    .forget = cuda_forget,
     .synchronize = synchronize,
     .abandon = abandon,
 };

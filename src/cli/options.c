@@ -188,6 +188,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .clip_grad_norm = o->clip_grad_norm,
                               .freeze = o->freeze,
                               .tf32 = o->tf32 == 1,
+                              .no_graphs = o->graphs == 0,
                               .device_memory = o->device_memory,
                               .bucket_mb = o->bucket_mb,
                               .first_bucket_mb = o->first_bucket_mb,

@@ -197,6 +197,9 @@ static const struct flag kernels_flags[] = {
          "GPUs may add in any order: faster, but no two runs have the same bits", .initial = "false"),
     FLAG("tf32", SWITCH, tf32, "GPUs may round the factors of float32 products to 10 bits: faster",
          .initial = "false"),
+    FLAG("graphs", SWITCH, graphs,
+         "GPUs are given what comes again at each step as one CUDA graph; --no-graphs: kernel by kernel",
+         .initial = "true"),
 };
 GROUP(kernels, "Kernels");
 

@@ -121,6 +121,8 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
     CVY_TRY(cvy_store_prepare(&worker->store, device));
     CVY_TRY(prepare_arrays(worker));
     CVY_TRY(cvy_links_open(worker));
+    if (device->backend->streams && device->backend->streams->forget)
+        device->backend->streams->forget(device);
     measure(worker, is_split || worker->is_split, bytes);
     for (int s = 0; s < CVY_N_SPACES; s++) {
         fits &= bytes[s] <= worker->memory_bytes[s];

@@ -187,15 +187,24 @@ static cvy_status do_check(const struct cvy_step *s) {
     return CVY_OK;
 }
 
-static cvy_status do_update(const struct cvy_step *s) {
-    const struct cvy_segment *segment =
-        cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);
+bool cvy_update_is_skipped(const struct cvy_step *s) { return s->work->scale > 0 && s->w->is_skipping; }
+
+static const struct cvy_segment *update_segment(const struct cvy_step *s) {
+    return cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);
+}
+
+/* What changes from update to update; all buckets read it from one place. */
+static cvy_status begin_update(const struct cvy_step *s) {
     float hyper[2] = {(float)s->work->lr, (float)((int64_t)s->work->step + 1 - s->work->n_skipped)};
-    if (s->work->scale > 0 && s->w->is_skipping)
-        return CVY_OK;
     s->w->is_evaluation_stale = true;
-    CVY_TRY(upload_port(s, segment, "hyper", hyper, sizeof hyper));
-    return run_segment(s, segment);
+    return upload_port(s, update_segment(s), "hyper", hyper, sizeof hyper);
+}
+
+static cvy_status do_update(const struct cvy_step *s) {
+    if (cvy_update_is_skipped(s))
+        return CVY_OK;
+    CVY_TRY(begin_update(s));
+    return run_segment(s, update_segment(s));
 }
 
 static cvy_status download_rows(const struct cvy_step *s, const char *port, void *host, size_t row_bytes) {
@@ -247,16 +256,45 @@ static cvy_status (*const actions[CVY_N_INSTR])(const struct cvy_step *) = {
     [CVY_I_EXCHANGE] = do_exchange,
 };
 
-/* Between its waits and its record, on a device with streams. */
-static cvy_status enqueue(const struct cvy_step *s) {
+/* On a device with streams: between the waits of the first and the record of the last. */
+static cvy_status begin(const struct cvy_step *s) {
     const struct cvy_streams *streams = s->backend->streams;
-    struct cvy_device *device = s->w->device;
-    const struct cvy_instr *i = s->i;
-    CVY_TRY(streams->begin(device, i->stream, i, s->work->step));
-    for (uint64_t left = i->wait_events; left; left &= left - 1)
-        CVY_TRY(streams->wait(device, __builtin_ctzll(left)));
-    CVY_TRY(actions[i->kind](s));
-    return i->record_event < 0 ? CVY_OK : streams->record(device, i->record_event);
+    CVY_TRY(streams->begin(s->w->device, s->i->stream, s->i, s->work->step));
+    for (uint64_t left = s->i->wait_events; left; left &= left - 1)
+        CVY_TRY(streams->wait(s->w->device, __builtin_ctzll(left)));
+    return CVY_OK;
+}
+
+static cvy_status end(const struct cvy_step *s) {
+    int32_t event = s->i->record_event;
+    return event < 0 ? CVY_OK : s->backend->streams->record(s->w->device, event);
+}
+
+static cvy_status enqueue(const struct cvy_step *s) {
+    CVY_TRY(begin(s));
+    CVY_TRY(actions[s->i->kind](s));
+    return end(s);
+}
+
+/* An instruction of a stretch: its update has begun. */
+static cvy_status enqueue_steady(const struct cvy_step *s) {
+    return s->i->kind == CVY_I_UPDATE ? run_segment(s, update_segment(s)) : actions[s->i->kind](s);
+}
+
+/* Instructions s.i[0] to s.i[n - 1], see repeat.c. */
+static cvy_status enqueue_stretch(struct cvy_step s, size_t n) {
+    const struct cvy_step first = s;
+    CVY_TRY(begin(&first));
+    for (size_t k = 0; k < n; k++) {
+        s.i = &first.i[k];
+        if (s.i->kind == CVY_I_UPDATE) {
+            CVY_TRY(begin_update(&s));
+            break;
+        }
+    }
+    CVY_TRY(cvy_repeat(&first, n, enqueue_steady));
+    s.i = &first.i[n - 1];
+    return end(&s);
 }
 
 /* ---- schedules ------------------------------------------------------------------------------------------- */
@@ -289,9 +327,10 @@ static cvy_status complete_reductions(struct cvy_step step, const cvy_schedule *
 
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
     struct cvy_step step = {worker, work, worker->device->backend, NULL};
-    for (size_t k = 0; k < schedule->n; k++) {
+    for (size_t k = 0, n; k < schedule->n; k += n ? n : 1) {
         step.i = &schedule->data[k];
-        cvy_status status = perform(&step);
+        n = cvy_repeat_length(&step, schedule->n - k);
+        cvy_status status = n > 0 ? enqueue_stretch(step, n) : perform(&step);
         if (status == CVY_ERR_NAN)
             return complete_reductions(step, schedule, k + 1);
         CVY_TRY(status);

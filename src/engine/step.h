@@ -16,6 +16,17 @@ int64_t cvy_step_images(const struct cvy_step *s);
 /* A bucket of one of the worker's sums, on its device. */
 float *cvy_step_bucket(const struct cvy_worker *w, int32_t bucket, int32_t sum);
 
+/* Gradients were not finite: this update does nothing. */
+bool cvy_update_is_skipped(const struct cvy_step *s);
+
+/* ---- repeat.c: what the device need not be told again -------------------------------------------------- */
+
+/* How many instructions from s->i on, of n_left, enqueue what they will enqueue again in another step; 0: the first
+   does not, or nobody gains by it. A wait is the first one's alone, a record the last one's. */
+size_t cvy_repeat_length(const struct cvy_step *s, size_t n_left);
+/* Enqueues them, through `enqueue` or as the device remembers it; without their wait and their record. */
+cvy_status cvy_repeat(const struct cvy_step *s, size_t n, cvy_status (*enqueue)(const struct cvy_step *s));
+
 /* ---- rows.c: what shards exchange ---------------------------------------------------------------------- */
 
 /* The rows of all shards that the instruction's part ends with: where they are, and their bytes. */

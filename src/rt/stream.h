@@ -51,6 +51,13 @@ struct cvy_streams {
     cvy_status (*call)(struct cvy_device *device, const struct cvy_host_call *call);
     /* Where the host finds device memory while it runs such a function. NULL: at the same address. */
     void *(*host_address)(struct cvy_device *device, void *at);
+    /* Does what `run(argument)` enqueues into this stream: by calling it, or as it did when `key` came before, since the
+       calls, their order and their operands are the same whenever the key is; only what lies in memory is not. It
+       enqueues nothing but kernels, `zero` and `add`. NULL: there is nothing to gain. */
+    cvy_status (*repeat)(struct cvy_device *device, uint64_t key, cvy_status (*run)(const void *argument),
+                         const void *argument);
+    /* From now on keys mean something else: kernels or memory have changed. The device has been waited for. */
+    void (*forget)(struct cvy_device *device);
     /* Before the host waits for other devices: what was enqueued must go on meanwhile, since they may wait for it.
        Orders nothing. NULL: it goes on by itself. */
     cvy_status (*progress)(struct cvy_device *device);

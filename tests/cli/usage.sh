@@ -51,7 +51,7 @@ has out "convoy "
 ok train --help
 for flag in --model --data --data-path --batch-size --epochs --workers --opt --lr --momentum --wd --label-smoothing \
     --lr-scheduler --lr-warmup-epochs --resume --output-dir --test-only --devices --strategy --shards \
-    --threads-per-device --conv-algo --amp --tf32 --nondeterministic --config; do
+    --threads-per-device --conv-algo --amp --tf32 --nondeterministic "--[no-]graphs" --config; do
     has out "$flag"
 done
 has out "sgd, adamw"

@@ -61,10 +61,17 @@ static cudaError_t check_kind(const struct CUstream_st *stream, const struct tra
     return cudaSuccess;
 }
 
+/* CUDA would capture it, and read or write the host's memory at each launch, whatever is there by then. */
+static cudaError_t refuse_in_capture(struct CUstream_st *stream) {
+    return fake_refuse_in_capture("a copy of the host's memory", stream);
+}
+
 static cudaError_t upload(cudaStream_t stream, const struct transfer *what) {
     const struct cuda_range range = {what->to, what->n, true};
     void *payload;
-    cudaError_t code = fake_push(stream, "upload", &range, 1, run_upload, sizeof *what + what->n, &payload);
+    cudaError_t code = refuse_in_capture(stream);
+    if (code == cudaSuccess)
+        code = fake_push(stream, "upload", &range, 1, run_upload, sizeof *what + what->n, &payload);
     if (code != cudaSuccess)
         return code;
     struct transfer *t = payload;
@@ -79,7 +86,9 @@ static cudaError_t upload(cudaStream_t stream, const struct transfer *what) {
 static cudaError_t download(cudaStream_t stream, const struct transfer *what) {
     const struct cuda_range range = {what->from, what->n, false};
     void *payload;
-    cudaError_t code = fake_push(stream, "download", &range, 1, run_copy, sizeof *what, &payload);
+    cudaError_t code = refuse_in_capture(stream);
+    if (code == cudaSuccess)
+        code = fake_push(stream, "download", &range, 1, run_copy, sizeof *what, &payload);
     if (code != cudaSuccess)
         return code;
     *(struct transfer *)payload = *what;

@@ -49,6 +49,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
                              event->gpu->name, stream->name);
     if (code != cudaSuccess)
         return fake_leave(code);
+    if (fake_record_in_capture(event, stream))
+        return fake_leave(cudaSuccess);
     async_order_mark(&fake.order, stream->number, &event->mark);
     event->stream = stream->number;
     event->until = stream->n_in;
@@ -62,6 +64,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (code == cudaSuccess && !find(event))
         code = cudaErrorInvalidResourceHandle;
     if (code != cudaSuccess)
+        return fake_leave(code);
+    if (fake_wait_in_capture(stream, event, &code))
         return fake_leave(code);
     async_order_follow(&fake.order, stream->number, &event->mark);
     if (event->stream != stream->number)

@@ -48,8 +48,14 @@ struct fake_meeting {
     size_t payload_bytes;
 };
 
+struct fake_steps { /* of a capture: how many nodes of each stream come before */
+    uint32_t at[FAKE_MAX_STREAMS];
+};
+
 struct CUstream_st {
     bool is_alive;
+    struct CUgraph_st *capture; /* what is enqueued becomes a part of it; NULL: it is enqueued */
+    struct fake_steps captured;
     struct fake_gpu *gpu;
     int number; /* among all streams */
     char name[32];
@@ -61,9 +67,12 @@ struct CUstream_st {
 
 struct CUevent_st {
     struct fake_gpu *gpu;
-    struct async_mark mark; /* the newest record: for the check, ... */
-    int stream;             /* ... and for the queues: when this stream has done */
-    uint64_t until;         /* so many items; 0: at once */
+    struct async_mark mark;     /* the newest record: for the check, ... */
+    int stream;                 /* ... and for the queues: when this stream has done */
+    uint64_t until;             /* so many items; 0: at once */
+    bool is_captured;           /* the newest record was no record, but a place in a capture: ... */
+    struct CUgraph_st *capture; /* ... this one, which goes on; NULL: it has ended */
+    struct fake_steps steps;
     struct CUevent_st *next;
 };
 
@@ -157,6 +166,19 @@ struct fake_item *fake_newest(const struct CUstream_st *stream); /* that was jus
 void fake_pop(struct CUstream_st *stream);
 /* fake_enter for a call on this stream, of whatever GPU. */
 cudaError_t fake_enter_stream(const char *name, cudaStream_t stream);
+
+/* ---- graphs.c ---------------------------------------------------------------------------------------------- */
+
+/* What fake_push makes of a call into a stream that captures. */
+cudaError_t fake_capture(struct CUstream_st *stream, const char *name, const struct cuda_range *ranges,
+                         int n_ranges, void (*run)(void *payload), size_t payload_bytes, void **payload);
+/* A call that a capture does not allow: in this stream, by this thread (NULL). It makes the capture useless. */
+cudaError_t fake_refuse_in_capture(const char *name, struct CUstream_st *stream);
+/* Of events: what they do when the stream or the event is part of a capture. False: neither is. */
+bool fake_record_in_capture(struct CUevent_st *event, struct CUstream_st *stream);
+bool fake_wait_in_capture(struct CUstream_st *stream, const struct CUevent_st *event, cudaError_t *code);
+/* The stream goes. */
+void fake_drop_capture(struct CUstream_st *stream);
 
 /* ---- working.c --------------------------------------------------------------------------------------------- */
 

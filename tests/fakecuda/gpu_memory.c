@@ -141,6 +141,8 @@ cudaError_t cudaMalloc(void **out, size_t n_bytes) {
     *out = NULL;
     cudaError_t code = fake_enter("cudaMalloc");
     if (code == cudaSuccess)
+        code = fake_refuse_in_capture("cudaMalloc", NULL);
+    if (code == cudaSuccess)
         code = fake_work_until_over(fake_present(), NULL); /* orders nothing: CUDA does not promise it */
     if (code == cudaSuccess && n_bytes > 0)
         code = allocate(fake_present(), n_bytes, out);
@@ -166,6 +168,8 @@ cudaError_t cudaFree(void *memory) {
     if (!memory)
         return cudaSuccess;
     cudaError_t code = fake_enter("cudaFree");
+    if (code == cudaSuccess && fake_refuse_in_capture("cudaFree", NULL) != cudaSuccess)
+        return fake_leave(cudaErrorStreamCaptureUnsupported);
     struct fake_block *block = find(memory);
     if (!block || block->at != memory)
         return fake_leave(

@@ -16,6 +16,8 @@ cudaError_t cudaHostAlloc(void **out, size_t n_bytes, unsigned flags) {
     (void)flags;
     *out = NULL;
     cudaError_t code = fake_enter("cudaHostAlloc");
+    if (code == cudaSuccess)
+        code = fake_refuse_in_capture("cudaHostAlloc", NULL);
     if (code != cudaSuccess || n_bytes == 0)
         return fake_leave(code);
     struct fake_pinned pinned = {malloc(n_bytes), n_bytes};
@@ -33,6 +35,8 @@ cudaError_t cudaFreeHost(void *memory) {
         return cudaSuccess;
     cudaError_t code = fake_enter("cudaFreeHost");
     size_t i = 0;
+    if (fake_refuse_in_capture("cudaFreeHost", NULL) != cudaSuccess)
+        return fake_leave(cudaErrorStreamCaptureUnsupported);
     while (i < fake.pinned.n && fake.pinned.data[i].at != memory)
         i++;
     if (i == fake.pinned.n)

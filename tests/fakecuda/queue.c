@@ -100,6 +100,8 @@ static cudaError_t push(struct CUstream_st *stream, const struct async_what *wha
 cudaError_t fake_push(struct CUstream_st *stream, const char *name, const struct cuda_range *ranges,
                       int n_ranges, void (*run)(void *payload), size_t payload_bytes, void **payload) {
     const struct async_what what = {.op = name, .stream = stream->number, .stream_name = stream->name};
+    if (stream->capture)
+        return fake_capture(stream, name, ranges, n_ranges, run, payload_bytes, payload);
     struct fake_gpu *gpu = stream->gpu;
     struct found found = {.n_blocks = 0};
     struct fake_item *item = NULL;
@@ -153,6 +155,8 @@ cudaError_t fake_enqueue_meeting(cudaStream_t stream, const struct cuda_range *r
                                  const struct fake_meeting *what) {
     void *copy = NULL;
     cudaError_t code = enter_to_launch(stream, what->name);
+    if (code == cudaSuccess)
+        code = fake_refuse_in_capture(what->name, stream);
     if (code == cudaSuccess)
         code = fake_push(stream, what->name, ranges, n_ranges, run_nothing, what->payload_bytes, &copy);
     if (code != cudaSuccess || !copy)
@@ -219,6 +223,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     cudaError_t code = fake_enter_stream("cudaStreamDestroy", stream);
     if (!is_stream(stream))
         return fake_leave(code);
+    fake_drop_capture(stream);
     fake_work_what_goes(stream);
     fake_forget(stream);
     free(stream->ring);

@@ -111,6 +111,8 @@ cudaError_t fake_work_until_over(const struct fake_gpu *gpu, struct CUstream_st 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     cudaError_t code = fake_enter_stream("cudaStreamSynchronize", stream);
     if (code == cudaSuccess)
+        code = fake_refuse_in_capture("cudaStreamSynchronize", stream);
+    if (code == cudaSuccess)
         code = fake_work_until_over(stream->gpu, stream);
     return fake_leave(code);
 }
@@ -120,6 +122,8 @@ static uint32_t a_few(void) { return 1 + cvy_rng_below(&fake.picker.rng, ASKED);
 /* Some of what is enqueued happens meanwhile: nothing would otherwise. */
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     cudaError_t code = fake_enter_stream("cudaStreamQuery", stream);
+    if (code == cudaSuccess)
+        code = fake_refuse_in_capture("cudaStreamQuery", stream);
     if (code != cudaSuccess)
         return fake_leave(code);
     (void)work(stream->gpu, stream, a_few());
@@ -136,6 +140,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     cudaError_t code = fake_lock();
     if (code == cudaSuccess && !fake_is_event(event))
         code = cudaErrorInvalidResourceHandle;
+    if (code == cudaSuccess)
+        code = fake_refuse_in_capture("cudaEventQuery", NULL);
+    if (code == cudaSuccess && event->is_captured)
+        code = fake_complain(cudaErrorCapturedEvent, "what a capture recorded never happens");
     if (code == cudaSuccess)
         code = fake_meet_failure("cudaEventQuery", event->gpu);
     if (code != cudaSuccess)
