@@ -5,8 +5,9 @@
 
 #include "cli/command.h"
 
-#define BENCH_GROUPS \
-    &group_shape, &group_batch, &group_devices, &group_kernels, &group_step, &group_optimizer, &group_seed
+#define BENCH_GROUPS                                                                        \
+    &group_shape, &group_freeze, &group_batch, &group_devices, &group_kernels, &group_step, \
+        &group_optimizer, &group_seed
 
 extern const struct flag_group group_bench, group_rounds;
 extern const struct command command_bench_step;

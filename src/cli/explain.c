@@ -42,9 +42,9 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_explain, &group_shape,   &group_data, &group_prepare,   &group_batch,
-    &group_devices, &group_kernels, &group_step, &group_optimizer, &group_seed,
-    &group_tuning,  &group_common,  NULL};
+    &group_explain, &group_shape,   &group_freeze,  &group_data, &group_prepare,
+    &group_batch,   &group_devices, &group_kernels, &group_step, &group_optimizer,
+    &group_seed,    &group_tuning,  &group_common,  NULL};
 
 const struct command command_explain = {
     .name = "explain",

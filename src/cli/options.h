@@ -68,9 +68,9 @@ struct options { /* in the order of the groups */
     struct interrupt *interrupt; /* open */
 };
 
-extern const struct flag_group group_shape, group_weights, group_finetune, group_data, group_prepare,
-    group_augment, group_batch, group_devices, group_kernels, group_step, group_optimizer, group_schedule,
-    group_ema, group_run, group_seed, group_dtype, group_json, group_verbose, group_common;
+extern const struct flag_group group_shape, group_weights, group_finetune, group_freeze, group_data,
+    group_prepare, group_augment, group_batch, group_devices, group_kernels, group_step, group_optimizer,
+    group_schedule, group_ema, group_run, group_seed, group_dtype, group_json, group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

@@ -110,6 +110,10 @@ static const struct flag finetune_flags[] = {
          "take all of --weights but the parameters whose shape depends on the number of classes: those are "
          "drawn anew",
          .initial = "false"),
+};
+GROUP(finetune, "Fine-tuning");
+
+static const struct flag freeze_flags[] = {
     FLAG("freeze", TEXT, freeze,
          "parameters that keep their values: names with * and ?, as in \"conv1.*,bn1.*,layer?.*\"; they have "
          "no "
@@ -118,7 +122,7 @@ static const struct flag finetune_flags[] = {
          "their batch-norms go on",
          .value_name = "PATTERNS"),
 };
-GROUP(finetune, "Fine-tuning");
+GROUP(freeze, "Frozen layers");
 
 static const struct flag data_flags[] = {
     FLAG("data", TEXT, data, "data set: digits, folder:DIR, ...; `convoy data` lists the formats",

@@ -163,10 +163,25 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {
-    &group_shape, &group_weights, &group_finetune, &group_data,   &group_prepare,   &group_augment,
-    &group_batch, &group_devices, &group_kernels,  &group_step,   &group_optimizer, &group_schedule,
-    &group_ema,   &group_run,     &group_seed,     &group_tuning, &group_common,    NULL};
+static const struct flag_group *const groups[] = {&group_shape,
+                                                  &group_weights,
+                                                  &group_finetune,
+                                                  &group_freeze,
+                                                  &group_data,
+                                                  &group_prepare,
+                                                  &group_augment,
+                                                  &group_batch,
+                                                  &group_devices,
+                                                  &group_kernels,
+                                                  &group_step,
+                                                  &group_optimizer,
+                                                  &group_schedule,
+                                                  &group_ema,
+                                                  &group_run,
+                                                  &group_seed,
+                                                  &group_tuning,
+                                                  &group_common,
+                                                  NULL};
 
 const struct command command_train = {
     .name = "train",

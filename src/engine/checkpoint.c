@@ -130,8 +130,9 @@ static cvy_status write_state(const char *path, const struct cvy_train_state *s)
         "train_images", (json_int_t)s->train.n, "train_top1_count", (json_int_t)s->train.top1,
         "train_top5_count", (json_int_t)s->train.top5, "train_loss_sum", s->train.loss_sum, "train_s",
         s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
-    bool is_mixed = strcmp(s->amp, "none") != 0; /* checkpoints of earlier versions do not say it */
+    bool is_mixed = strcmp(s->amp, "none") != 0; /* checkpoints of earlier versions do not say these two */
     if (root && ((is_mixed && json_object_set_new(root, "amp", json_string(s->amp)) != 0) ||
+                 (*s->freeze && json_object_set_new(root, "freeze", json_string(s->freeze)) != 0) ||
                  add_scale(root, &s->scale) != 0 || add_averaged(root, s->n_averaged) != 0)) {
         json_decref(root);
         root = NULL;
@@ -154,17 +155,17 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
     json_int_t epoch, step, updates, batch, seed, n_images, n, top1, top5, best_epoch, best_top1;
     double loss, train_s;
     int shuffle, sync_bn = 0;
-    const char *optimizer, *data, *preparation, *amp = "none";
-    int failed = json_unpack_ex(
-        root, &error, 0,
-        "{s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:F, s:F, "
-        "s:I, "
-        "s:I}",
-        "amp", &amp, "averaged", &averaged, "epoch", &epoch, "step", &step, "updates", &updates, "batch_size",
-        &batch, "accumulate", &accumulate, "sync_bn", &sync_bn, "seed", &seed, "shuffle", &shuffle,
-        "data_images", &n_images, "data", &data, "preparation", &preparation, "optimizer", &optimizer,
-        "train_images", &n, "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss,
-        "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count", &best_top1);
+    const char *optimizer, *data, *preparation, *amp = "none", *freeze = "";
+    int failed =
+        json_unpack_ex(root, &error, 0,
+                       "{s?s, s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, "
+                       "s:I, s:I, s:F, s:F, s:I, s:I}",
+                       "amp", &amp, "freeze", &freeze, "averaged", &averaged, "epoch", &epoch, "step", &step,
+                       "updates", &updates, "batch_size", &batch, "accumulate", &accumulate, "sync_bn",
+                       &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data,
+                       "preparation", &preparation, "optimizer", &optimizer, "train_images", &n,
+                       "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss,
+                       "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count", &best_top1);
     struct cvy_loss_scale scale = {.scale = 0};
     failed = failed || parse_scale(root, &error, &scale);
     if (failed || scale.scale < 0 || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
@@ -188,6 +189,7 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
                                     .best_epoch = best_epoch,
                                     .best_top1 = best_top1};
     snprintf(out->amp, sizeof out->amp, "%s", amp);
+    snprintf(out->freeze, sizeof out->freeze, "%s", freeze);
     snprintf(out->optimizer, sizeof out->optimizer, "%s", optimizer);
     snprintf(out->data, sizeof out->data, "%s", data);
     snprintf(out->preparation, sizeof out->preparation, "%s", preparation);

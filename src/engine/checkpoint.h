@@ -18,6 +18,7 @@ struct cvy_train_state {
     uint64_t seed;
     bool shuffle, sync_bn;
     char amp[8];           /* "none", "bf16", "fp16" */
+    char freeze[4096];     /* patterns of the parameters that are not trained; "": none */
     int64_t n_images;      /* of the training set */
     char data[4200];       /* its spec: room for the longest path */
     char preparation[256]; /* of its images, as text */

@@ -66,7 +66,11 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     snprintf(out->amp, sizeof out->amp, "%s", task->options.plan.amp ? task->options.plan.amp : "none");
     out->n_images = task->train->n;
     snprintf(out->optimizer, sizeof out->optimizer, "%s", task->options.plan.optimizer);
-    int n = snprintf(out->data, sizeof out->data, "%s", task->options.data);
+    const char *freeze = task->options.plan.freeze ? task->options.plan.freeze : "";
+    int n = snprintf(out->freeze, sizeof out->freeze, "%s", freeze);
+    if (n < 0 || (size_t)n >= sizeof out->freeze)
+        return CVY_FAIL(CVY_ERR_USAGE, "--freeze: is longer than %zu bytes", sizeof out->freeze - 1);
+    n = snprintf(out->data, sizeof out->data, "%s", task->options.data);
     if (n < 0 || (size_t)n >= sizeof out->data)
         return CVY_FAIL(CVY_ERR_USAGE, "--data: is longer than %zu bytes", sizeof out->data - 1);
     snprintf(out->preparation, sizeof out->preparation,
@@ -131,6 +135,12 @@ cvy_status cvy_resume_check(const struct cvy_resume *resume, const struct cvy_ta
     if (strcmp(s->optimizer, now.optimizer) != 0)
         return CVY_FAIL(CVY_ERR_USAGE, "--opt %s: the checkpoint %s was trained with %s", now.optimizer,
                         resume->folder, s->optimizer);
+    if (strcmp(s->freeze, now.freeze) != 0) /* the optimiser has no state of what was frozen */
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--freeze '%s': the checkpoint %s was trained with --freeze '%s'; leave the flag out, or "
+            "begin a new run from its --weights",
+            now.freeze, resume->folder, s->freeze);
     CVY_TRY(compare(resume, &now, &plan->log));
     if (s->step >= n_steps)
         return CVY_FAIL(CVY_ERR_DATA, "the checkpoint %s stands at step %lld of an epoch that has %lld here",

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #define LL(x) ((unsigned long long)(x))
 
@@ -96,12 +97,28 @@ static cvy_status find_bytes(const unsigned char *bytes, size_t n, struct cvy_zi
     return CVY_OK;
 }
 
+/* 0: none was written, as PyTorch does on demand. A fuzzer would not get past it. */
+static cvy_status check_sum(const struct cvy_zip_entry *entry, uint32_t want) {
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    if (want && crc32_z(0, entry->bytes, entry->n_bytes) != want)
+        return CVY_FAIL(
+            CVY_ERR_DATA,
+            "is damaged: the checksum of its file of %llu bytes at byte %llu is not right; copy or "
+            "download it again",
+            LL(entry->n_bytes), LL(entry->place));
+#else
+    (void)entry;
+    (void)want;
+#endif
+    return CVY_OK;
+}
+
 cvy_status cvy_zip_open(const unsigned char *bytes, size_t n_bytes, struct cvy_zip *out) {
     struct directory directory;
     CVY_TRY(find_directory(bytes, n_bytes, &directory));
     CVY_TRY(CVY_ALLOC(out->entries, directory.n_files));
     const unsigned char *at = bytes + directory.place;
-    uint64_t left = directory.n_bytes;
+    uint64_t left = directory.n_bytes, unclaimed = n_bytes;
     for (uint64_t i = 0; i < directory.n_files; i++) {
         if (left < HEADER_BYTES || number(at, 4) != HEADER_SIGN)
             return CVY_FAIL(CVY_ERR_DATA, "line %llu of its zip directory is not right", LL(i));
@@ -125,6 +142,10 @@ cvy_status cvy_zip_open(const unsigned char *bytes, size_t n_bytes, struct cvy_z
                 "something else, or was it packed anew?",
                 LL(i));
         CVY_TRY(find_bytes(bytes, n_bytes, entry));
+        if (entry->n_bytes > unclaimed) /* no byte is summed twice: the time is bounded */
+            return CVY_FAIL(CVY_ERR_DATA, "the files in it lie over one another");
+        unclaimed -= entry->n_bytes;
+        CVY_TRY(check_sum(entry, (uint32_t)number(at + 16, 4)));
         out->n++;
         at += n_line;
         left -= n_line;

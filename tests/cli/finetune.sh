@@ -21,7 +21,17 @@ ok train --resume two --epochs 2
 want=$(hash_of_out) || exit 1
 ok train $quick --weights "$SOURCE/tests/data/lenet5.pth" --replace-head --freeze 'conv*' --epochs 2
 same "$(hash_of_out)" "$want" "resumed"
-fails 3 "conv1.weight.momentum" train --resume two --epochs 3 --freeze conv2.*
+fails 2 "--freeze 'conv2.*': the checkpoint two/last was trained with --freeze 'conv*'" \
+    train --resume two --epochs 3 --freeze 'conv2.*'
+fails 2 "--freeze 'conv*': the checkpoint one/last" train --resume one --epochs 3 --freeze 'conv*'
+
+# what a step is made of without them, and what it takes
+ok explain --model lenet5 --input 1x8x8 --num-classes 10 --freeze 'conv*' --pass autodiff
+sed -n '/^# after/,$p' out >after
+! grep -q 'conv2d_backward_weights' after || die "frozen layers have gradients"
+ok bench step --model lenet5 --input 1x8x8 --num-classes 10 --batch-size 8 --steps 1 --freeze 'conv*'
+! grep -q 'conv2d_backward' out || die "a step goes back through frozen layers"
+has out linear_backward
 
 fails 2 "give the --weights" train $quick --replace-head
 fails 3 "holds the model 'lenet5', not 'resnet20'" train --data digits --model resnet20 --weights base --replace-head

@@ -19,3 +19,7 @@ fails 3 "pathlib.PurePosixPath" train $quick --weights "$seeds/path"
 fails 3 "no tensor 'conv1.weight'" train $quick --weights "$seeds/layouts"
 head -c 50000 "$pth" >cut.pth
 fails 3 "not a whole zip archive" train $quick --weights cut.pth
+# a bit that has turned in the middle of a tensor
+{ head -c 50000 "$pth"; head -c 1 /dev/zero | tr '\0' '\252'; tail -c +50002 "$pth"; } >turned.pth
+cmp -s "$pth" turned.pth && die "the byte was that already"
+fails 3 "is damaged: the checksum" train $quick --weights turned.pth
