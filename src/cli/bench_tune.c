@@ -151,6 +151,14 @@ static cvy_status write_file(const struct flag_values *values, const struct tune
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
+/* Whether it can be written is known now, not after an hour of measuring. */
+static cvy_status check_place(const char *path) {
+    struct cvy_writer writer = {.path = NULL};
+    CVY_TRY(cvy_writer_begin(&writer, path));
+    cvy_writer_abandon(&writer);
+    return CVY_OK;
+}
+
 static cvy_status check(const struct flag_values *values) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
@@ -158,7 +166,7 @@ static cvy_status check(const struct flag_values *values) {
         return CVY_FAIL(CVY_ERR_USAGE, "nowhere to write to: give --tuning FILE");
     if (!o->model)
         return CVY_FAIL(CVY_ERR_USAGE, "no model is named: give --model NAME; `convoy models` lists them");
-    return CVY_OK;
+    return check_place(o->tuning_out);
 }
 
 static cvy_status tune(struct flag_values *values, struct splits *splits, struct tuned *t,

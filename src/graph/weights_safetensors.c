@@ -6,7 +6,10 @@ static bool is_it(const unsigned char *bytes, size_t n_bytes) { return n_bytes >
 
 static cvy_status open_it(const void *bytes, size_t n_bytes, const char *path, void **out) {
     struct cvy_safetensors *file;
-    CVY_TRY(cvy_safetensors_open_memory(bytes, n_bytes, path, &file));
+    cvy_status status = cvy_safetensors_open_memory(bytes, n_bytes, path, &file);
+    if (status == CVY_ERR_DATA && !is_it(bytes, n_bytes)) /* it came here because no format knew it */
+        return CVY_FAIL(CVY_ERR_DATA, "%s: is neither a safetensors file nor PyTorch's .pth", path);
+    CVY_TRY(status);
     *out = file;
     return CVY_OK;
 }

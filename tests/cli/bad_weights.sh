@@ -8,7 +8,7 @@ fails 3 "classes" eval --data synthetic:1x8x8,classes=4,images=8 --num-classes 4
 fails 3 "no/such" $eval --model lenet5 --weights no/such
 mkdir bare
 fails 3 "bare: no checkpoint is there" $eval --model lenet5 --weights bare
-fails 3 "README.md: not a whole safetensors file" train $quick --epochs 1 --weights "$SOURCE/README.md"
+fails 3 "README.md: is neither a safetensors file nor PyTorch's .pth" train $quick --epochs 1 --weights "$SOURCE/README.md"
 
 # without the card the tensors themselves must fit
 bad() { # bad TEXT: what is said of bad.safetensors

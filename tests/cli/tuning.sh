@@ -66,3 +66,7 @@ fails 2 "nowhere to write to: give --tuning FILE" bench tune $bench
 fails 2 "no model is named" bench tune --tuning x.json
 fails 2 "only backend cpu has settings to tune, not reference" bench tune --model lenet5 --input 1x8x8 --batch-size 2 --steps 1 \
     --rounds 1 --backend reference --tuning x.json
+
+# where it cannot be written is known before anything is measured
+fails 1 "nowhere/new.json: cannot be written" bench tune --model lenet5 --input 1x8x8 --tuning nowhere/new.json
+! grep -q 'divide the cores' out || die "it measured first"
