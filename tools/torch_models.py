@@ -101,6 +101,44 @@ def resnet20(**options):
     return ResNet([3, 3, 3], width=16, small=True, **options)
 
 
+class WideBlock(nn.Module):
+    """Of a wide ResNet: batch norm and ReLU before each convolution."""
+
+    def __init__(self, n_in, n, stride):
+        super().__init__()
+        self.bn1, self.conv1 = nn.BatchNorm2d(n_in), nn.Conv2d(n_in, n, 3, stride, 1, bias=False)
+        self.bn2, self.conv2 = nn.BatchNorm2d(n), nn.Conv2d(n, n, 3, 1, 1, bias=False)
+        self.downsample = nn.Conv2d(n_in, n, 1, stride, bias=False) if n_in != n or stride != 1 else None
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        y = self.relu(self.bn1(x))
+        shortcut = self.downsample(y) if self.downsample else x
+        return shortcut + self.conv2(self.relu(self.bn2(self.conv1(y))))
+
+
+class WideResNet(nn.Module):
+    def __init__(self, blocks, width, num_classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        n = 16
+        for stage in range(3):
+            layer = []
+            for i in range(blocks):
+                layer.append(WideBlock(n, width << stage, 2 if stage > 0 and i == 0 else 1))
+                n = width << stage
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*layer))
+        self.bn1, self.relu, self.fc = nn.BatchNorm2d(n), nn.ReLU(), nn.Linear(n, num_classes)
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(self.conv1(x))))
+        return self.fc(self.relu(self.bn1(x)).mean((2, 3)))
+
+
+def wrn28_10(num_classes=10):
+    return WideResNet(4, 160, num_classes)
+
+
 class Kinks(TorchFunctionMode):
     """Looks at the inputs of the functions that have kinks, and keeps how far the nearest is."""
 
@@ -120,11 +158,15 @@ class Kinks(TorchFunctionMode):
         return function(*args, **kwargs)
 
     def look_at_pool(self, x, kernel_size, stride=None, padding=0, *_, **__):
-        x = nn.functional.pad(x, [padding] * 4, value=-1e30)
-        window = nn.functional.unfold(x.flatten(0, 1)[:, None], kernel_size, stride=stride or kernel_size)
+        stride = stride or kernel_size
+        after = padding + stride - 1  # with ceil_mode the last windows hang over the edge
+        x = nn.functional.pad(x, [padding, after, padding, after], value=-1e30)
+        window = nn.functional.unfold(x.flatten(0, 1)[:, None], kernel_size, stride=stride)
         top = window.topk(2, dim=1).values
-        # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0
-        self.gaps += (top[:, 0] - top[:, 1])[top[:, 0] > 0].min(dim=0, keepdim=True).values.tolist()
+        # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0; two equal
+        # ones in float64 come from one pixel, by the pool before with its overlapping windows, and either leads there
+        gaps = (top[:, 0] - top[:, 1])[(top[:, 0] > 0) & (top[:, 0] > top[:, 1])]
+        self.gaps += gaps.sort().values[:1].tolist()
 
 
 def kink_distance(net, images):
@@ -175,9 +217,12 @@ class Dropout(nn.Module):
 
 
 def replace_dropouts(net, numbers):
-    """Gives the net's dropouts, in the order of its modules, Convoy's numbers; `numbers` are those of the operators."""
+    """Gives the net's dropouts, in the order of its modules, Convoy's numbers; `numbers` are those of the operators.
+    torchvision's MBConv has a StochasticDepth even where it has no shortcut, and does not run it there."""
     numbers = list(numbers)
     for parent in list(net.modules()):
+        if not getattr(parent, "use_res_connect", True):
+            continue
         for name, child in list(parent.named_children()):
             kind = type(child).__name__
             if kind in ("Dropout", "StochasticDepth") and child.p > 0:
