@@ -15,6 +15,16 @@ wait_for() {
     done
 }
 
+# until_caught PID: a SIGINT is no longer the end of it: the program blocks it, for the thread that waits for signals.
+until_caught() {
+    i=0
+    until grep -q '^SigBlk:.*[2367abef]$' /proc/"$1"/status; do # the second lowest bit
+        i=$((i + 1))
+        [ $i -lt 1200 ] || die "SIGINT is not blocked after a minute"
+        sleep 0.05
+    done
+}
+
 for signal in INT TERM HUP; do
     rm -f out err
     "$CONVOY" $long --output-dir run-$signal >out 2>err &
@@ -58,7 +68,8 @@ for arguments in "eval $large" "train --test-only --model lenet5 $large"; do
     rm -f out err
     "$CONVOY" $arguments >out 2>err &
     pid=$!
-    sleep 0.3
+    until_caught $pid
+    sleep 0.3 # in the middle of it
     kill -INT $pid || die "too short to be interrupted: convoy $arguments"
     wait $pid
     same $? 130 "exit code of: convoy $arguments"

@@ -28,18 +28,7 @@ cmp whole/last/model.safetensors part/last/model.safetensors || die "the files d
 no_leftovers part
 
 # Ctrl-C: exit code 130, after a checkpoint in the middle of the epoch
-rm -f out err
-"$CONVOY" $train --epochs 6 --print-freq 1 --output-dir stopped >out 2>err &
-pid=$!
-i=0
-until grep -q "epoch 2/6, step 3" out; do
-    i=$((i + 1))
-    [ $i -lt 600 ] || die "no step after a minute"
-    sleep 0.1
-done
-kill -INT $pid
-wait $pid
-same $? 130 "exit code after Ctrl-C"
+interrupted "epoch 2/6, step 3" $train --epochs 6 --print-freq 1 --output-dir stopped
 has err "convoy: stopped: interrupted in epoch"
 
 # the command that it prints is all that it takes, and it goes on in the same folder
@@ -59,18 +48,7 @@ has out "6 epochs are done already, --epochs asks for 6: nothing is left to trai
 # in the middle of an epoch nothing goes on that changes its order or size; any other change is named
 long="--data synthetic:1x8x8,classes=10,images=20000 --model lenet5 --devices cpu:0 --threads-per-device 1
     --batch-size 8 --epochs 1"
-rm -f out err
-"$CONVOY" train $long --print-freq 1 --output-dir changed >out 2>err &
-pid=$!
-i=0
-until grep -q "epoch 1/1, step 3/" out; do
-    i=$((i + 1))
-    [ $i -lt 600 ] || die "no step after a minute"
-    sleep 0.1
-done
-kill -INT $pid
-wait $pid
-same $? 130 "exit code after Ctrl-C"
+interrupted "epoch 1/1, step 3/" train $long --print-freq 1 --output-dir changed
 fails 2 "with --batch-size 64 (was 8)" train --resume changed --batch-size 64
 fails 2 "with --seed 5 (was 0)" train --resume changed --seed 5
 fails 2 "with order --no-shuffle (was --shuffle)" train --resume changed/last --no-shuffle
