@@ -15,7 +15,12 @@ string(SUBSTRING ${abi} 0 16 abi)
 set(CVY_BACKEND_ABI "CVY_BACKEND_ABI=\"${PROJECT_VERSION}-${abi}\"")
 set_source_files_properties(src/rt/backend.c PROPERTIES COMPILE_DEFINITIONS "${CVY_BACKEND_ABI}")
 
-set(CVY_CUDA_ARCHITECTURES 75 80 86 89 90 100 120 CACHE STRING "compute capabilities of GPUs to compile for")
+# compute capabilities; as CMake has it, the variable CUDAARCHS of the environment names others
+set(architectures 75 80 86 89 90 100 120)
+if(NOT "$ENV{CUDAARCHS}" STREQUAL "")
+  set(architectures $ENV{CUDAARCHS})
+endif()
+set(CVY_CUDA_ARCHITECTURES ${architectures} CACHE STRING "compute capabilities of GPUs to compile for")
 
 # cvy_cuda_target(NAME FOLDER SOURCE…): the plugin's files and SOURCE… as FOLDER/libconvoy_cuda.so.
 function(cvy_cuda_target name folder)

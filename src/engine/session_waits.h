@@ -5,6 +5,14 @@
 
 #include "engine/session_matrix.h"
 
+/* Of the waits of a schedule, so many-th ones are taken out. Sanitizers make a run as slow as ten, and look at memory and
+   threads: they see a few of each schedule. */
+#ifdef CVY_SANITIZED
+enum { EVERY_WAIT = 4 };
+#else
+enum { EVERY_WAIT = 1 };
+#endif
+
 struct rig {
     cvy_plan *plan;
     struct data data;

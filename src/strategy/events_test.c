@@ -171,7 +171,11 @@ static int check_case(struct schedule_case c) {
 }
 
 static void check_shards(struct schedule_case c) {
+#ifdef CVY_TSAN /* one thread has no races, and takes its time */
+    static const int32_t some[] = {1, 3, 8};
+#else
     static const int32_t some[] = {1, 2, 3, 4, 5, 8, 16};
+#endif
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         for (int variant = 0; variant < 8; variant++) {
             c.n_shards = some[k] * (c.mesh ? 4 : 1);

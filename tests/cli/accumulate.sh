@@ -45,11 +45,11 @@ alike each one --accumulate 1 --devices cpu:0
 ! cmp -s each/last/model.safetensors single/last/model.safetensors || die "--accumulate does nothing"
 
 # stopped between two updates of an epoch, and on again: it skips the batches of whole updates
-long="--data synthetic:1x8x8,classes=10,images=20000 --model lenet5 --devices cpu:0 --threads-per-device 1
+long="--data synthetic:1x8x8,classes=10,images=4000 --model lenet5 --devices cpu:0 --threads-per-device 1
     --batch-size 8 --accumulate 3 --epochs 1 --print-freq 1"
 ok train $long
 whole=$(hash_of_out) || exit 1
-interrupted "epoch 1/1, step 3/834" train $long --output-dir stopped
+interrupted "epoch 1/1, step 3/167" train $long --output-dir stopped
 fails 2 "with --accumulate 2 (was 3)" train --resume stopped --accumulate 2
 ok train --resume stopped
 same "$(hash_of_out)" "$whole" "interrupted and resumed"

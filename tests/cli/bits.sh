@@ -6,7 +6,7 @@
 bits() {
     threads=$1
     shift
-    ok train --data digits --model resnet20 --shards 4 --threads-per-device $threads --batch-size 64 --epochs 2 \
+    ok train --data $matrix_data --model resnet20 --shards 4 --threads-per-device $threads --batch-size 64 --epochs 2 \
         --pad 1 --seed 7 --workers 1 --print-freq 1000 "$@"
     has out "S=4 T=$threads, weights xxh3"
     hash_of_out

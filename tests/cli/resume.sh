@@ -46,13 +46,13 @@ same "$(hash_of_out)" "$want" "a finished run, resumed"
 has out "6 epochs are done already, --epochs asks for 6: nothing is left to train"
 
 # in the middle of an epoch nothing goes on that changes its order or size; any other change is named
-long="--data synthetic:1x8x8,classes=10,images=20000 --model lenet5 --devices cpu:0 --threads-per-device 1
+long="--data synthetic:1x8x8,classes=10,images=4000 --model lenet5 --devices cpu:0 --threads-per-device 1
     --batch-size 8 --epochs 1"
 interrupted "epoch 1/1, step 3/" train $long --print-freq 1 --output-dir changed
 fails 2 "with --batch-size 64 (was 8)" train --resume changed --batch-size 64
 fails 2 "with --seed 5 (was 0)" train --resume changed --seed 5
 fails 2 "with order --no-shuffle (was --shuffle)" train --resume changed/last --no-shuffle
-fails 2 "with training images 1437 (was 20000)" train --resume changed --data digits
+fails 2 "with training images 1437 (was 4000)" train --resume changed --data digits
 ok train --resume changed --pad 2 --print-freq 1000
 has err "convoy: warning: this run goes on otherwise than it began: images 1x8x8 resize=0 pad=2"
 ok train --resume changed --epochs 2 --batch-size 64 --print-freq 1000

@@ -2,12 +2,12 @@
 # optimiser state and the same metrics, bit for bit. And what cannot work is refused with what would.
 . "$SOURCE/tests/cli/harness"
 
-# run NAME ARGUMENTS…: two epochs of digits with batch-norm, momentum, random crops and a smaller last batch
-# (1437 images: 22 batches of 64, and 29), into the folder NAME.
+# run NAME ARGUMENTS…: two epochs with batch-norm, momentum, random crops and a smaller last batch
+# (digits are 22 batches of 64, and 29), into the folder NAME.
 run() {
     name=$1
     shift
-    ok train --data digits --threads-per-device 1 --batch-size 64 --epochs 2 --pad 1 --seed 7 --workers 1 \
+    ok train --data $matrix_data --threads-per-device 1 --batch-size 64 --epochs 2 --pad 1 --seed 7 --workers 1 \
         --print-freq 4 --output-dir "$name" "$@"
     # all that a run measures but its times
     sed 's/"\(images_per_s\|train_s\|val_s\)":[^,}]*,*//g' "$name/metrics.jsonl" >"$name/metrics"
@@ -102,7 +102,7 @@ alike one hybrid-32x2 $many --strategy hybrid --mesh data=32,pipe=2 --devices cp
 
 # ---- a run that goes on under another strategy: S and T are the checkpoint's ------------------------------------------
 
-train="train --data digits --model resnet20 --batch-size 64 --pad 1 --seed 7 --workers 1 --print-freq 1000"
+train="train --data $matrix_data --model resnet20 --batch-size 64 --pad 1 --seed 7 --workers 1 --print-freq 1000"
 ok $train --shards 8 --threads-per-device 1 --epochs 1 --strategy ddp --devices cpu:0-1 --output-dir moved
 ok $train --epochs 2 --strategy pipeline --devices cpu:0-2 --resume moved --output-dir moved
 has out "S=8 T=1"

