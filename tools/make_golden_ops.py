@@ -387,6 +387,60 @@ def more_optimizers():
     optimizer("rmsprop", "alpha=0.99 eps=1e-8", 0.01, rmsprop, lambda p: torch.optim.RMSprop(p, 0.01))
 
 
+class Lars(torch.optim.Optimizer):
+    """You et al. 2017; what the paper leaves open as timm has it."""
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad, size, length = p.grad, p.detach().norm(), p.grad.norm()
+                if group["weight_decay"] and size > 0 and length > 0:
+                    ratio = group["trust"] * size / (length + group["weight_decay"] * size + group["eps"])
+                    grad = ratio * (grad + group["weight_decay"] * p.detach())
+                buffer = self.state[p].get("momentum_buffer")
+                buffer = grad.clone() if buffer is None else group["momentum"] * buffer + grad
+                self.state[p]["momentum_buffer"] = buffer
+                p.data -= group["lr"] * (grad + group["momentum"] * buffer if group["nesterov"] else buffer)
+
+
+class Lamb(torch.optim.Optimizer):
+    """You et al. 2019; what the paper leaves open as timm has it."""
+
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                state["n"] = state.get("n", 0) + 1
+                state["exp_avg"] = beta1 * state.get("exp_avg", 0) + (1 - beta1) * p.grad
+                state["exp_avg_sq"] = beta2 * state.get("exp_avg_sq", 0) + (1 - beta2) * p.grad ** 2
+                mean = state["exp_avg"] / (1 - beta1 ** state["n"])
+                root = (state["exp_avg_sq"] / (1 - beta2 ** state["n"])).sqrt()
+                step = mean / (root + group["eps"]) + group["weight_decay"] * p.detach()
+                if group["weight_decay"] and p.detach().norm() > 0 and step.norm() > 0:
+                    step *= p.detach().norm() / step.norm()
+                p.data -= group["lr"] * step
+
+
+def adaptive_optimizers():
+    def lars(lr, momentum=0.9, weight_decay=0, trust=0.001, eps=1e-8, nesterov=False):
+        return lambda params: Lars(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay, trust=trust,
+                                                eps=eps, nesterov=nesterov))
+
+    def lamb(lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01):
+        return lambda params: Lamb(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+
+    buffer, moments = ["momentum_buffer"], ["exp_avg", "exp_avg_sq"]
+    optimizer("lars", "", 0.1, buffer, lars(0.1))
+    optimizer("lars", "weight_decay=0.0005 trust_coefficient=0.1", 0.5, buffer, lars(0.5, 0.9, 0.0005, 0.1))
+    optimizer("lars", "momentum=0.5 weight_decay=0.1 trust_coefficient=1 eps=0.1 nesterov=true", 0.1, buffer,
+              lars(0.1, 0.5, 0.1, 1, 0.1, True))
+    optimizer("lamb", "", 0.01, moments, lamb(0.01))
+    optimizer("lamb", "beta1=0.8 beta2=0.95 eps=0.001 weight_decay=0.1", 0.02, moments,
+              lamb(0.02, (0.8, 0.95), 0.001, 0.1))
+    optimizer("lamb", "weight_decay=0", 0.02, moments, lamb(0.02, weight_decay=0))
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -403,3 +457,4 @@ channels()
 norms()
 stochastic_depth()
 more_optimizers()
+adaptive_optimizers()

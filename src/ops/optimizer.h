@@ -21,13 +21,22 @@ struct cvy_sgd_attrs {
     bool nesterov;
 };
 
-struct cvy_adam_attrs { /* of adamw, too */
+struct cvy_adam_attrs { /* of adamw and lamb, too */
     double beta1, beta2, eps, weight_decay;
+};
+
+struct cvy_lars_attrs {
+    double momentum, dampening, weight_decay, trust_coefficient, eps;
+    bool nesterov;
 };
 
 struct cvy_rmsprop_attrs {
     double momentum, alpha, eps, weight_decay;
 };
+
+/* What the step is multiplied by, from the norms of the parameter and of its gradient (lars) or step (lamb). */
+double cvy_lars_ratio(const struct cvy_lars_attrs *attrs, double param_norm, double grad_norm);
+double cvy_lamb_ratio(const struct cvy_adam_attrs *attrs, double param_norm, double step_norm);
 
 /* The update of one parameter of n elements; in and out are its group. */
 typedef void cvy_optimizer_update(const void *attrs, const double hyper[2], int64_t n,
