@@ -5,8 +5,8 @@
 
 #include "engine/session_matrix.h"
 
-/* Of the waits of a schedule, so many-th ones are taken out. Sanitizers make a run as slow as ten, and look at memory and
-   threads: they see a few of each schedule. */
+/* Of the waits of a schedule every so many-th is taken out. Sanitizers make a run as slow as ten, and look at memory
+   and threads: they see a few of each schedule. */
 #ifdef CVY_SANITIZED
 enum { EVERY_WAIT = 4 };
 #else
