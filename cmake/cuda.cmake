@@ -141,7 +141,7 @@ function(cvy_cuda_tests dir)
   set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT "CONVOY_PLUGINS=${CMAKE_BINARY_DIR}/fakecuda")
   if(TARGET convoy_fakesimt) # the kernels a second time, as CUDA code
     add_test(NAME cuda.kernels_simt COMMAND test_cuda_kernels)
-    set_tests_properties(cuda.kernels_simt PROPERTIES LABELS cuda TIMEOUT 600 ENVIRONMENT
+    set_tests_properties(cuda.kernels_simt PROPERTIES LABELS cuda TIMEOUT 600 COST 60 ENVIRONMENT
       "${CVY_TEST_ENVIRONMENT};CONVOY_PLUGINS=${CMAKE_BINARY_DIR}/fakesimt")
     add_dependencies(test_cuda_kernels convoy_fakesimt)
   endif()
