@@ -48,7 +48,7 @@ function(cvy_cuda_plugin)
   add_library(cvy_plugin_base STATIC $<TARGET_OBJECTS:cvy_base> $<TARGET_OBJECTS:cvy_graph> $<TARGET_OBJECTS:cvy_ops>
               src/rt/ingest.c)
   target_include_directories(cvy_plugin_base PUBLIC include src)
-  target_link_libraries(cvy_plugin_base PUBLIC Threads::Threads m PkgConfig::XXHASH PkgConfig::JANSSON)
+  target_link_libraries(cvy_plugin_base PUBLIC Threads::Threads m PkgConfig::XXHASH PkgConfig::JANSSON PkgConfig::ZLIB)
 
   # the stand-in for CUDA, with the asynchronous test backend's check of order, its faults and its random picks
   file(GLOB fake CONFIGURE_DEPENDS tests/fakecuda/*.c)
