@@ -2,8 +2,8 @@
    The first time they run as they are, since libraries make and load things at a first call that a capture does not
    allow. What changes from step to step (learning rate, seeds, divisors) lies in device memory, uploaded before.
 
-   A capture is of this thread alone: others, with devices of their own, may allocate meanwhile. Events stay outside, and
-   what is captured is a chain in one stream. */
+   A capture is of this thread alone: others, with devices of their own, may allocate meanwhile. Events stay outside,
+   and what is captured is a chain in one stream. */
 #include "cuda.h"
 
 #include "base/log.h"

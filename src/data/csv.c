@@ -221,7 +221,8 @@ static cvy_status csv_open(const char *argument, cvy_split split, const cvy_log_
 
 const struct cvy_format cvy_format_csv = {
     .prefix = "csv",
-    .help = "csv:FILE   rows of path,label[,split] of JPEG, PNG and WebP files; paths are below FILE's folder",
+    .help =
+        "csv:FILE   rows of path,label[,split] of JPEG, PNG and WebP files; paths are below FILE's folder",
     .open = csv_open,
     .free = cvy_file_set_free,
     .read = cvy_file_set_read,

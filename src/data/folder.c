@@ -94,8 +94,9 @@ static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, c
     CVY_TRY_OUT(cvy_pool_printf(&set->pool, &path, "%s/%s", plan->images, name));
     CVY_TRY_OUT(cvy_scan_images(path, &set->pool, &images));
     if (images.names.n == 0) {
-        status = CVY_FAIL(CVY_ERR_DATA,
-                          "%s: a class folder without images (.jpg, .jpeg, .png, .webp): fill or remove it", path);
+        status =
+            CVY_FAIL(CVY_ERR_DATA,
+                     "%s: a class folder without images (.jpg, .jpeg, .png, .webp): fill or remove it", path);
         goto out;
     }
     for (size_t i = 0; i < images.names.n; i++) {

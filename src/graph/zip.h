@@ -21,8 +21,8 @@ struct cvy_zip {
     size_t n;
 };
 
-/* Reads the directory (zip64 too) of an archive in memory and checks the files' sums. CVY_ERR_DATA without the archive's name. The archive
-   outlives *out, which cvy_zip_close releases, also after a failure. */
+/* Reads the directory (zip64 too) of an archive in memory and checks the files' sums. CVY_ERR_DATA without the
+   archive's name. The archive outlives *out, which cvy_zip_close releases, also after a failure. */
 cvy_status cvy_zip_open(const unsigned char *bytes, size_t n_bytes, struct cvy_zip *out);
 void cvy_zip_close(struct cvy_zip *zip);
 

@@ -51,8 +51,8 @@ struct cvy_streams {
     cvy_status (*call)(struct cvy_device *device, const struct cvy_host_call *call);
     /* Where the host finds device memory while it runs such a function. NULL: at the same address. */
     void *(*host_address)(struct cvy_device *device, void *at);
-    /* Does what `run(argument)` enqueues into this stream: by calling it, or as it did when `key` came before, since the
-       calls, their order and their operands are the same whenever the key is; only what lies in memory is not. It
+    /* Does what `run(argument)` enqueues into this stream: by calling it, or as it did when `key` came before, since
+       the calls, their order and their operands are the same whenever the key is; only what lies in memory is not. It
        enqueues nothing but kernels, `zero` and `add`. NULL: there is nothing to gain. */
     cvy_status (*repeat)(struct cvy_device *device, uint64_t key, cvy_status (*run)(const void *argument),
                          const void *argument);
