@@ -209,7 +209,7 @@ typedef enum { CVY_SPLIT_TRAIN, CVY_SPLIT_VAL } cvy_split;
    wrong. Local. */
 CVY_API cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log,
                                     cvy_dataset **out);
-/* n image files (JPEG, PNG, WebP) without labels, in this order: what `convoy predict IMAGE` reads. They are opened when
+/* n image files (JPEG, PNG, WebP) without labels, in this order, as `convoy predict` reads them. They are opened when
    a loader reads them. CVY_ERR_USAGE: n < 1. Local. */
 CVY_API cvy_status cvy_dataset_open_files(const char *const *paths, int64_t n, cvy_dataset **out);
 CVY_API void cvy_dataset_free(cvy_dataset *dataset);

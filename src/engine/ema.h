@@ -1,7 +1,7 @@
 /* --model-ema: the average of the weights over the training, as torchvision's reference script has it: after every
    N-th update of an epoch avg = decay avg + (1 - decay) weights, of parameters and buffers alike; the first time, and
-   during a warm-up of the learning rate, a copy. It lies on the host and costs one more copy of the weights there; to be judged
-   or saved it takes their place in the session for a while. */
+   during a warm-up of the learning rate, a copy. It lies on the host and costs one more copy of the weights there; to
+   be judged or saved it takes their place in the session for a while. */
 #ifndef CVY_ENGINE_EMA_H
 #define CVY_ENGINE_EMA_H
 
