@@ -188,6 +188,13 @@ static bool is_buffered(const struct cpu_view *view) {
     return sizeof(cpu_real) != sizeof(float) || view->pixel != view->lanes;
 }
 
+/* One pixel an image in plain layout is N,H,W,C all the same. */
+static void see_channels_last(struct cpu_view *v) {
+    v->lanes = v->block = CPU_LANES;
+    v->pixel = v->padded_channels = v->channels;
+    v->n_blocks = (v->channels + CPU_LANES - 1) / CPU_LANES;
+}
+
 /* Both sides, and the winners, lie as the input does. */
 static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
     struct cpu_view view;
@@ -199,6 +206,17 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
         call->in[i].layout = layout;
     for (int o = 0; o < call->n_out; o++)
         call->out[o].layout = layout;
+    return CVY_OK;
+}
+
+/* But where one pixel is spread that has no layout of its own, since it comes from a linear layer, dx lies as
+   convolutions in bfloat16 want it. */
+static cvy_status choose_backward(struct cvy_device *device, struct cvy_call *call) {
+    const struct cvy_shape *small = &call->in[0].desc.shape;
+    CVY_TRY(choose(device, call));
+    if (sizeof(cpu_real) != sizeof(float) && call->n_in == 1 && !call->in[0].layout &&
+        small->dim[2] * small->dim[3] == 1)
+        (void)cpu_layout_find(device, "acdb", &call->out[0].layout);
     return CVY_OK;
 }
 
@@ -222,6 +240,8 @@ static cvy_status make(struct cvy_device *device, const struct cvy_call *call,
         status = CVY_FAIL(CVY_ERR_UNSUPPORTED, "%s: %s has no loops for this layout", device->name, impl->op);
         goto out;
     }
+    if (me->small.lanes == 1 && me->small.pixels == 1 && me->large.lanes == CPU_LANES)
+        see_channels_last(&me->small);
     me->is_buffered = is_backward && is_buffered(&me->large);
     *scratch_bytes =
         me->is_buffered ? (size_t)(me->n_threads * me->large.pixels) * CPU_LANES * sizeof(float) : 0;
@@ -247,7 +267,7 @@ out:
     const struct cvy_kernel_impl CPU_REAL(cpu_kernel_##name) = {                               \
         .op = #name,                                                                           \
         .supports = CPU_SUPPORTS_REAL,                                                         \
-        .choose = choose,                                                                      \
+        .choose = is_backward ? choose_backward : choose,                                      \
         .prepare = prepare_##name,                                                             \
         .run = run,                                                                            \
         .release = release,                                                                    \
