@@ -241,6 +241,7 @@ static const struct cvy_case forward_cases[] = {
     {"", "f32[5,3]" VECTORS(3) " -", 0, fill},
     {"relu=true", "f32[3,17,5,7]" VECTORS(17) " -", 0, fill},
     {"relu=true", "f32[2,32,4,4]" VECTORS(32) " f32[2,32,4,4]", 0, fill},
+    {"relu=true", "f32[1,16,3,3]" VECTORS(16) " f32[1,16,3,3]", 0, fill},
     {"", "f32[2,17,3,3]" VECTORS(17) " f32[2,17,3,3]", 0, fill},
     {"training=false", "f32[2,17,3,3]" VECTORS(17) " -", 0, fill},
     {"training=false relu=true eps=0.001", "f32[2,16,3,3]" VECTORS(16) " f32[2,16,3,3]", 0, fill},
@@ -253,6 +254,7 @@ static const struct cvy_case backward_cases[] = {
     {"", "f32[3,17,5,7] f32[3,17,5,7]" VECTORS(17) " -", 0, fill},
     {"", "f32[1,3,1,1] f32[1,3,1,1]" VECTORS(3) " -", 0, fill},
     {"relu=true", "f32[2,32,4,4] f32[2,32,4,4]" VECTORS(32) " u8[2,32,4,4]", 0, fill},
+    {"relu=true", "f32[1,16,3,3] f32[1,16,3,3]" VECTORS(16) " u8[1,16,3,3]", 0, fill},
     {"training=false", "f32[2,17,3,3] f32[2,17,3,3]" VECTORS(17) " -", 0, fill},
     {"training=false relu=true", "f32[5,3] f32[5,3]" VECTORS(3) " u8[5,3]", 0, fill},
 };

@@ -61,15 +61,16 @@ CPU_INLINE void cpu_store_bf16(cpu_bf16 *to, const cpu_v16 *from, int width) {
 
 #define CPU_EACH_LANE(l) for (int l = 0; l < CPU_LANES; l++)
 
+/* All bits of the lanes that are NaN. By whole numbers, as what follows: no lane leaves its register. */
+CPU_INLINE void cpu_nan_lanes(cpu_v16i *to, const cpu_v16 *v) {
+    *to = (0x7F800000 - ((cpu_v16i)*v & 0x7FFFFFFF)) >> 31;
+}
+
 /* max(v, 0); NaN stays NaN */
 CPU_INLINE void cpu_relu(cpu_v16 *v) {
-    float a[CPU_LANES];
-    int32_t drop[CPU_LANES]; /* all bits or none */
-    cpu_v16i mask;
-    memcpy(a, v, sizeof a);
-    CPU_EACH_LANE(l) drop[l] = -(a[l] <= 0);
-    memcpy(&mask, drop, sizeof mask);
-    *v = (cpu_v16)((cpu_v16i)*v & ~mask);
+    cpu_v16i bits = (cpu_v16i)*v, is_nan;
+    cpu_nan_lanes(&is_nan, v);
+    *v = (cpu_v16)(bits & (~(bits >> 31) | is_nan));
 }
 
 /* v where y > 0, else 0 */
@@ -173,17 +174,36 @@ CPU_INLINE void cpu_where_mask_whole(cpu_v16 *v, const uint8_t *mask) {
 #else
 CPU_INLINE void cpu_store_whole(cpu_real *to, const cpu_v16 *from) { cpu_store(to, from, CPU_LANES); }
 
-/* The relu, and, unless NULL, its mask: 1 where v > 0. */
+/* The relu, and, unless NULL, its mask: 1 where v > 0. Two lanes become the lower bytes of one of 64 bits, which are
+   then narrowed together: gcc 12 narrows 32 bits to 8 one by one. */
 CPU_INLINE void cpu_relu_whole(cpu_v16 *v, uint8_t *mask) {
-    if (mask) {
-        float a[CPU_LANES];
-        memcpy(a, v, sizeof a);
-        CPU_EACH_LANE(l) mask[l] = a[l] > 0;
-    }
+    typedef uint64_t v8q __attribute__((vector_size(64)));
+    typedef uint16_t v8h __attribute__((vector_size(16)));
+    cpu_v16i is_nan;
+    cpu_nan_lanes(&is_nan, v);
     cpu_relu(v);
+    if (mask) {
+        v8q pairs =
+            (v8q)((cpu_v16u)(-(cpu_v16i)*v & ~is_nan) >> 31); /* a positive number's negative has a sign */
+        v8h bytes = __builtin_convertvector(pairs | pairs >> 24, v8h);
+        memcpy(mask, &bytes, sizeof bytes);
+    }
 }
 
-CPU_INLINE void cpu_where_mask_whole(cpu_v16 *v, const uint8_t *mask) { cpu_where_mask(v, mask, CPU_LANES); }
+/* Four lanes get the same four bytes of the mask, and each spreads the lowest bit of its own. */
+CPU_INLINE void cpu_where_mask_whole(cpu_v16 *v, const uint8_t *mask) {
+    typedef int32_t v4i __attribute__((vector_size(16)));
+    typedef int32_t v8i __attribute__((vector_size(32)));
+    const cpu_v16i shift = {31, 23, 15, 7, 31, 23, 15, 7, 31, 23, 15, 7, 31, 23, 15, 7};
+    v4i bytes;
+    memcpy(&bytes, mask, sizeof bytes);
+    v8i twice =
+        __builtin_shufflevector(bytes, bytes, 0, 1, 2, 3, 0, 1, 2, 3); /* wider step by step, in registers */
+    cpu_v16i keep =
+        __builtin_shufflevector(twice, twice, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    keep = __builtin_shufflevector(keep, keep, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    *v = (cpu_v16)((cpu_v16i)*v & keep << shift >> 31);
+}
 #endif
 
 /* Sum of the lanes, in a fixed tree. */
