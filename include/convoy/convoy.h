@@ -288,8 +288,7 @@ typedef struct {
     const char *backend;  /* "cpu", "reference" (slow, in double precision); NULL: what the devices say */
     int64_t batch_size;   /* global, 1 to 2^31 - 1; every later batch is at most this */
     int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
-    int64_t shards; /* S, the parts that a step is computed in; 0: one for each device, in pipelines four. For
-                       fixed S and T the result has the same bits on any number of devices */
+    int64_t shards; /* S, parts of a step: S and T fix the bits; 0: one for each device, in pipelines four */
     bool sync_bn; /* batch-norm over all shards: of single, dp and ddp, which keep all shards' activations */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;  /* "auto", "direct", "winograd"; what `bench tune` found; NULL: auto */
@@ -305,8 +304,9 @@ typedef struct {
     uint64_t seed;         /* of initial weights and dropout */
     double timeout_s;      /* 30: deadline of each wait between devices */
     bool timeline;         /* record what every instruction took, for the project's own benchmarks */
-    cvy_world *world;      /* the processes that take part, each with `devices`; NULL: this one alone */
-    cvy_log_sink log;      /* its context must outlive the plan */
+    bool fast_reduce; /* of GPUs with NCCL: sums in its order; results then depend on the number of GPUs */
+    cvy_world *world; /* the processes that take part, each with `devices`; NULL: this one alone */
+    cvy_log_sink log; /* its context must outlive the plan */
 } cvy_plan_options;
 
 /* Binds graph, devices and strategy: fusion, differentiation, layouts, programs, memory. Starts a thread for each

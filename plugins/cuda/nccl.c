@@ -1,5 +1,6 @@
 /* The network of the devices: NCCL, with communicators that never block, so that every wait has our deadline and can be
-   given up by another thread. NCCL moves bytes alone: sums are added up in our own order (src/comm/net.c). */
+   given up by another thread. NCCL moves bytes alone, and sums are added up in our own order (src/comm/net.c), but with
+   --fast-reduce. */
 #include "cuda.h"
 
 #include "base/mem.h"
@@ -171,6 +172,12 @@ static cvy_status recv_bytes(void *argument, void *bytes, size_t n_bytes, int fr
     return CVY_OK;
 }
 
+static cvy_status sum(void *argument, const float *from, float *to, size_t n) {
+    struct net *net = argument;
+    CALL_NCCL(net, ncclAllReduce(from, to, n, ncclFloat32, ncclSum, net->comm, cuda_stream(net->me)));
+    return finish(net, "enqueue a sum");
+}
+
 const struct cvy_net cuda_net = {
     .name = "NCCL",
     .make_id = make_id,
@@ -180,6 +187,7 @@ const struct cvy_net cuda_net = {
     .end = end,
     .send = send_bytes,
     .recv = recv_bytes,
+    .sum = sum,
     .abort = abort_net,
     .close = close_net,
 };

@@ -185,6 +185,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .conv_algo = o->conv_algo,
                               .amp = o->amp && strcmp(o->amp, "none") ? o->amp : NULL,
                               .nondeterministic = o->nondeterministic == 1,
+                              .fast_reduce = o->fast_reduce == 1,
                               .clip_grad_norm = o->clip_grad_norm,
                               .freeze = o->freeze,
                               .tf32 = o->tf32 == 1,

@@ -174,6 +174,10 @@ static const struct flag devices_flags[] = {
          "S, parts of a batch: with S and T fixed any number of devices gives the same bits; 0: one a "
          "device, in pipelines four",
          .initial = "0", .min = 0, .max = 65536),
+    FLAG(
+        "fast-reduce", SWITCH, fast_reduce,
+        "GPUs add gradients in NCCL's order, not in that of the shards: results depend on the number of GPUs",
+        .initial = "false"),
     FLAG("device-memory", BYTES, device_memory,
          "refuse a plan that takes more memory on a device, such as 500M or 2G"),
     FLAG("bucket-mb", FLOAT, bucket_mb, "gradients are reduced in buckets of so many MB", .initial = "25",

@@ -19,7 +19,8 @@ void printer_devices(const cvy_plan *plan) {
     printf("using %d device%s: %s", f.n_devices, f.n_devices == 1 ? "" : "s", f.devices);
     if (f.n_processes > 1)
         printf(" in each of %d processes", f.n_processes);
-    printf(" (%s, S=%lld, T=%d)\n", f.strategy, LL(f.shards), f.threads);
+    printf(" (%s, S=%lld, T=%d%s)\n", f.strategy, LL(f.shards), f.threads,
+           f.is_fast_reduce ? ", --fast-reduce: the weights depend on the number of devices" : "");
     fflush(stdout);
 }
 

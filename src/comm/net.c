@@ -4,7 +4,8 @@
      2. everybody adds up its slice;
      3. everybody sends every other the sum of its slice.
    Nobody meets on the host: what each sends follows from the program, which all have alike. A member that is lost is
-   found by who waits for its device, or by the transport of the group; then the network is given up. */
+   found by who waits for its device, or by the transport of the group; then the network is given up.
+   With --fast-reduce the network adds in an order of its own, which depends on the number of members. */
 #include "comm/net.h"
 
 #include "comm/device_tree.h"
@@ -194,6 +195,39 @@ static cvy_status reduce(struct cvy_group *me, int slot, const struct cvy_reduct
     return end_after(me, sum.net, gather(me, &sum));
 }
 
+/* ---- reductions in the network's own order ------------------------------------------------------------ */
+
+/* Room for the sum of a member's own partial sums. */
+static cvy_status reserve_own(struct cvy_group *me, const struct cvy_reduction *what) {
+    return reserve(me, what->n * sizeof(float));
+}
+
+/* This member's partial sums, one after the other: in *sum, which is the only one, or in scratch. */
+static cvy_status add_own(struct cvy_group *me, const struct cvy_reduction *what, const float **sum) {
+    int n_mine = 0;
+    for (int32_t p = 0; p < what->n_partials; p++)
+        n_mine += what->partials[p].device == me->rank;
+    if (n_mine == 0)
+        return CVY_FAIL(CVY_ERR_FAILED, "%s: member %d has no partial sum", what->name, me->rank);
+    *sum = what->mine[0];
+    for (int k = 1; k < n_mine; k++) {
+        const struct cvy_backend *backend = me->device->backend;
+        CVY_TRY(backend->add(me->device, me->net.scratch, *sum, what->mine[k], what->n));
+        *sum = me->net.scratch;
+    }
+    return CVY_OK;
+}
+
+static cvy_status reduce_fast(struct cvy_group *me, int slot, const struct cvy_reduction *what) {
+    const float *sum;
+    (void)slot;
+    CVY_TRY(cvy_hub_check(me, what->name, 0));
+    CVY_TRY(reserve_own(me, what));
+    CVY_TRY(add_own(me, what, &sum));
+    return ops(me)->sum(atomic_load(&me->net.net), sum, what->result ? what->result : me->net.scratch,
+                        what->n);
+}
+
 /* ---- broadcasts ----------------------------------------------------------------------------------- */
 
 static cvy_status pass_on(struct cvy_group *me, void *net, int root, void *bytes, size_t n_bytes) {
@@ -217,7 +251,7 @@ static cvy_status broadcast(struct cvy_group *me, int root, void *bytes, size_t 
     return end_after(me, net, pass_on(me, net, root, bytes, n_bytes));
 }
 
-/* ---- the table ------------------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------------ */
 
 static const struct cvy_device_transport net = {
     .name = "net",
@@ -228,7 +262,17 @@ static const struct cvy_device_transport net = {
     .broadcast = broadcast,
 };
 
-const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n) {
+static const struct cvy_device_transport fast_net = {
+    .name = "net, in its own order",
+    .attach = attach,
+    .open = open_net,
+    .reserve = reserve_own,
+    .reduce = reduce_fast,
+    .broadcast = broadcast,
+};
+
+const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n,
+                                                bool is_fast) {
     if (!device->backend->net)
         return NULL;
     for (int i = 0; i < n; i++) {
@@ -238,5 +282,5 @@ const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device,
                 return NULL;
         }
     }
-    return &net;
+    return is_fast ? &fast_net : &net;
 }

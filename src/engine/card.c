@@ -1,5 +1,6 @@
 /* See card.h. Keys of the metadata: model, num_classes, classes (a JSON array), input ("3x32x32"), resize,
-   mean and std ("0.5,0.5,0.5"), shards, threads_per_device, conv_algo; besides "format": "pt" and "convoy", our
+   mean and std ("0.5,0.5,0.5"), shards, threads_per_device, conv_algo, fast_reduce
+   ("true", or not there); besides "format": "pt" and "convoy", our
    version. Numbers are written so that they read back exactly. */
 #include "engine/card.h"
 
@@ -25,7 +26,8 @@ cvy_status cvy_card_make(const struct cvy_task *task, struct cvy_card *out) {
                             .n_names = data ? data->n_classes : 0,
                             .resize = task->transform.resize,
                             .shards = facts.shards,
-                            .threads = facts.threads};
+                            .threads = facts.threads,
+                            .is_fast_reduce = facts.is_fast_reduce};
     memcpy(card.input, task->options.input, sizeof card.input);
     memcpy(card.mean, task->transform.mean, sizeof card.mean);
     memcpy(card.std, task->transform.std, sizeof card.std);
@@ -118,6 +120,8 @@ static cvy_status make_tags(const struct cvy_card *card, struct tags *out) {
     CVY_TRY(add_channels(out, "std", card->std, card->input[0]));
     CVY_TRY(add_number(out, "shards", card->shards));
     CVY_TRY(add_number(out, "threads_per_device", card->threads));
+    if (card->is_fast_reduce)
+        CVY_TRY(add_text(out, "fast_reduce", "true"));
     return add_text(out, "conv_algo", card->conv_algo);
 }
 
@@ -221,6 +225,7 @@ static cvy_status read_entries(struct cvy_weights_file *file, struct cvy_card *c
     CVY_TRY(read_numbers("threads_per_device", value, ',', 1, 1, &card->threads));
     CVY_TRY(need(file, card, "conv_algo", &value));
     card->conv_algo = value;
+    card->is_fast_reduce = cvy_weights_file_metadata(file, "fast_reduce") != NULL;
     return CVY_OK;
 }
 

@@ -17,6 +17,7 @@ struct cvy_card {        /* texts belong to the pool */
     int64_t shards;  /* S */
     int64_t threads; /* T */
     const char *conv_algo;
+    bool is_fast_reduce; /* trained with --fast-reduce: S and T alone do not fix the bits */
     struct cvy_pool pool;
 };
 

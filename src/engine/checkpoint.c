@@ -107,6 +107,11 @@ static int add_averaged(json_t *root, int64_t n) {
     return n ? json_object_set_new(root, "averaged", json_integer((json_int_t)n)) : 0;
 }
 
+/* Only runs with --fast-reduce say it. */
+static int add_fast_reduce(json_t *root, bool is_it) {
+    return is_it ? json_object_set_new(root, "fast_reduce", json_true()) : 0;
+}
+
 static int parse_scale(json_t *root, json_error_t *error, struct cvy_loss_scale *out) {
     json_int_t n_good, n_skipped;
     json_t *object = json_object_get(root, "loss_scale");
@@ -133,7 +138,8 @@ static cvy_status write_state(const char *path, const struct cvy_train_state *s)
     bool is_mixed = strcmp(s->amp, "none") != 0; /* checkpoints of earlier versions do not say these two */
     if (root && ((is_mixed && json_object_set_new(root, "amp", json_string(s->amp)) != 0) ||
                  (*s->freeze && json_object_set_new(root, "freeze", json_string(s->freeze)) != 0) ||
-                 add_scale(root, &s->scale) != 0 || add_averaged(root, s->n_averaged) != 0)) {
+                 add_scale(root, &s->scale) != 0 || add_averaged(root, s->n_averaged) != 0 ||
+                 add_fast_reduce(root, s->fast_reduce) != 0)) {
         json_decref(root);
         root = NULL;
     }
@@ -154,18 +160,18 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
     json_int_t accumulate = 1, averaged = 0; /* checkpoints of earlier versions do not say them */
     json_int_t epoch, step, updates, batch, seed, n_images, n, top1, top5, best_epoch, best_top1;
     double loss, train_s;
-    int shuffle, sync_bn = 0;
+    int shuffle, sync_bn = 0, fast_reduce = 0;
     const char *optimizer, *data, *preparation, *amp = "none", *freeze = "";
-    int failed =
-        json_unpack_ex(root, &error, 0,
-                       "{s?s, s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, "
-                       "s:I, s:I, s:F, s:F, s:I, s:I}",
-                       "amp", &amp, "freeze", &freeze, "averaged", &averaged, "epoch", &epoch, "step", &step,
-                       "updates", &updates, "batch_size", &batch, "accumulate", &accumulate, "sync_bn",
-                       &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data,
-                       "preparation", &preparation, "optimizer", &optimizer, "train_images", &n,
-                       "train_top1_count", &top1, "train_top5_count", &top5, "train_loss_sum", &loss,
-                       "train_s", &train_s, "best_epoch", &best_epoch, "best_top1_count", &best_top1);
+    int failed = json_unpack_ex(
+        root, &error, 0,
+        "{s?b, s?s, s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, "
+        "s:I, s:I, s:F, s:F, s:I, s:I}",
+        "fast_reduce", &fast_reduce, "amp", &amp, "freeze", &freeze, "averaged", &averaged, "epoch", &epoch,
+        "step", &step, "updates", &updates, "batch_size", &batch, "accumulate", &accumulate, "sync_bn",
+        &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data, "preparation",
+        &preparation, "optimizer", &optimizer, "train_images", &n, "train_top1_count", &top1,
+        "train_top5_count", &top5, "train_loss_sum", &loss, "train_s", &train_s, "best_epoch", &best_epoch,
+        "best_top1_count", &best_top1);
     struct cvy_loss_scale scale = {.scale = 0};
     failed = failed || parse_scale(root, &error, &scale);
     if (failed || scale.scale < 0 || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
@@ -181,6 +187,7 @@ static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
                                     .seed = (uint64_t)seed,
                                     .shuffle = shuffle != 0,
                                     .sync_bn = sync_bn != 0,
+                                    .fast_reduce = fast_reduce != 0,
                                     .n_images = n_images,
                                     .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
                                     .train_s = train_s,

@@ -16,7 +16,7 @@ struct cvy_train_state {
     int64_t n_updates;              /* done so far */
     int64_t batch_size, accumulate; /* a step is one update: so many batches of so many images */
     uint64_t seed;
-    bool shuffle, sync_bn;
+    bool shuffle, sync_bn, fast_reduce;
     char amp[8];           /* "none", "bf16", "fp16" */
     char freeze[4096];     /* patterns of the parameters that are not trained; "": none */
     int64_t n_images;      /* of the training set */

@@ -204,8 +204,14 @@ static cvy_status find_net(struct cvy_plan *plan) {
     CVY_TRY(CVY_ALLOC(places, (size_t)plan->n_devices * CVY_NET_PLACE));
     cvy_status status = find_places(plan, places);
     if (status == CVY_OK)
-        plan->team.on_devices = cvy_net_find(plan->team.workers[0].device, places, plan->n_devices);
+        plan->team.on_devices =
+            cvy_net_find(plan->team.workers[0].device, places, plan->n_devices, plan->options.fast_reduce);
     free(places);
+    if (status == CVY_OK && plan->options.fast_reduce && !plan->team.on_devices)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--fast-reduce: two of the devices are on one GPU, which %s refuses; "
+                        "leave the flag out, or take a GPU for each device",
+                        plan->backend->net->name);
     return status;
 }
 
@@ -217,7 +223,7 @@ static cvy_status find_device_transport(struct cvy_plan *plan) {
     CVY_TRY(CVY_ALLOC(devices, (size_t)plan->team.n));
     for (int i = 0; i < plan->team.n; i++)
         devices[i] = plan->team.workers[i].device;
-    if (cvy_world_size(plan->options.world) == 1)
+    if (cvy_world_size(plan->options.world) == 1 && !plan->options.fast_reduce)
         plan->team.on_devices = cvy_peers_find(devices, plan->team.n);
     free(devices);
     if (!plan->team.on_devices)
@@ -291,6 +297,20 @@ static cvy_status compile(struct cvy_plan *plan) {
     return cvy_plan_measure(plan);
 }
 
+static cvy_status check_fast_reduce(const struct cvy_plan *plan) {
+    if (!plan->options.fast_reduce)
+        return CVY_OK;
+    if (!plan->backend->net)
+        return CVY_FAIL(CVY_ERR_USAGE, "--fast-reduce: the backend %s has no NCCL; leave the flag out",
+                        plan->backend->name);
+    if (plan->mesh.data < 2)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--fast-reduce: strategy %s on %d device%s adds up nothing between devices; leave the flag out",
+            plan->strategy->name, plan->n_devices, plan->n_devices == 1 ? "" : "s");
+    return CVY_OK;
+}
+
 /* What needs neither devices nor other processes. */
 static cvy_status settle(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options,
                          struct cvy_device_list *list) {
@@ -305,7 +325,8 @@ static cvy_status settle(struct cvy_plan *plan, const cvy_graph *graph, const cv
     plan->first_device = list->n * cvy_world_rank(options->world);
     plan->options.devices = list->text;
     CVY_TRY(cvy_plan_choose_precision(plan));
-    return choose_strategy(plan);
+    CVY_TRY(choose_strategy(plan));
+    return check_fast_reduce(plan);
 }
 
 static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy_plan_options *options) {
@@ -373,6 +394,7 @@ void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out) {
                                    .n_devices = plan->n_devices,
                                    .n_processes = cvy_world_size(plan->options.world),
                                    .shards = plan->options.shards,
-                                   .threads = plan->n_threads};
+                                   .threads = plan->n_threads,
+                                   .is_fast_reduce = plan->options.fast_reduce};
     out->arena_bytes = cvy_plan_bytes(plan);
 }

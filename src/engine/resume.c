@@ -63,6 +63,7 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     out->seed = options.seed;
     out->shuffle = options.shuffle;
     out->sync_bn = task->options.plan.sync_bn;
+    out->fast_reduce = task->options.plan.fast_reduce;
     snprintf(out->amp, sizeof out->amp, "%s", task->options.plan.amp ? task->options.plan.amp : "none");
     out->n_images = task->train->n;
     snprintf(out->optimizer, sizeof out->optimizer, "%s", task->options.plan.optimizer);
@@ -117,6 +118,8 @@ static cvy_status compare(const struct cvy_resume *resume, const struct cvy_trai
         add_text(&list, "batch-norm", was->sync_bn ? "--sync-bn" : "--no-sync-bn",
                  now->sync_bn ? "--sync-bn" : "--no-sync-bn");
         add_text(&list, "--amp", was->amp, now->amp);
+        add_text(&list, "sums", was->fast_reduce ? "--fast-reduce" : "--no-fast-reduce",
+                 now->fast_reduce ? "--fast-reduce" : "--no-fast-reduce");
         add_text(&list, "--data", was->data, now->data);
         add_text(&list, "images", was->preparation, now->preparation);
         if (list.n)

@@ -61,6 +61,8 @@ static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out, "%d threads per device\n", o->threads_per_device);
     cvy_text_printf(out, "convolution algorithms %s%s%s\n", o->conv_algo, o->tf32 ? ", TF32" : "",
                     o->nondeterministic ? ", not deterministic" : "");
+    cvy_text_printf(out, "gradients added in %s\n",
+                    o->fast_reduce ? "the network's order" : "the tree over shards");
     cvy_text_printf(out, "mixed precision: %s\n", or_none(o->amp));
     cvy_text_printf(out, "frozen: %s\n", or_none(o->freeze));
     cvy_text_printf(out, "buckets of %g MB, the first of %g MB\n", o->bucket_mb, o->first_bucket_mb);

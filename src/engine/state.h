@@ -14,9 +14,10 @@ struct cvy_plan_facts {
         *conv_algo; /* "auto": the rule; the table of algorithms follows from it and the largest shard */
     int n_devices;  /* of all processes */
     int n_processes;
-    int64_t shards;     /* S */
-    int threads;        /* T */
-    size_t arena_bytes; /* largest over the devices */
+    int64_t shards;      /* S */
+    int threads;         /* T */
+    bool is_fast_reduce; /* sums depend on n_devices */
+    size_t arena_bytes;  /* largest over the devices */
 };
 /* Local. */
 void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);

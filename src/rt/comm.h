@@ -117,8 +117,10 @@ struct cvy_device_transport {
 /* Devices of one process that reach each other's memory; NULL: not all of these do. Local. */
 const struct cvy_device_transport *cvy_peers_find(struct cvy_device *const *devices, int n);
 /* Devices with a network of their own, in one process or many: `places` has CVY_NET_PLACE bytes of each of the n
-   devices of the run. NULL: they have none, or two of them are in one place. Local. */
-const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n);
+   devices of the run. is_fast: it adds in the network's own order. NULL: they have none, or two of them are in one
+   place. Local. */
+const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n,
+                                                bool is_fast);
 
 enum { CVY_MAX_REDUCTIONS = 256, CVY_MAX_LINKS = 4096 };
 

@@ -45,6 +45,9 @@ struct cvy_net {
     cvy_status (*end)(void *net);
     cvy_status (*send)(void *net, const void *bytes, size_t n_bytes, int to);
     cvy_status (*recv)(void *net, void *bytes, size_t n_bytes, int from);
+    /* The members' n floats at `from`, which may be `to`, added in the network's own order, to all of them: the same
+       bits for all, but others with another number of members. */
+    cvy_status (*sum)(void *net, const float *from, float *to, size_t n);
     /* What is enqueued ends, whether its members come or not; the net is of no more use. Any thread. */
     void (*abort)(void *net);
     /* After the stream is done, or after abort. Accepts NULL. */

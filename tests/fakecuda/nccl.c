@@ -1,7 +1,8 @@
 /* NCCL as far as the plugin calls it, between GPUs of one process. All sends and receives of a group are one item in
    their stream. It runs when it is the stream's head: whatever of it has its other half at the head of another stream
    is moved then, and it is over when nothing is left. So a send waits for its receive, as NCCL's does, and orders that
-   would lock there lock here. */
+   would lock there lock here. A sum happens when all members have it at the heads of their streams, in an order of its
+   own: around a ring, from another member for each part, as NCCL's is not the tree's either. */
 #include "gpu.h"
 
 #include "base/mem.h"
@@ -25,6 +26,7 @@ struct ncclComm {
     int rank;
     bool is_aborted;
     uint64_t n_sent[MAX_MEMBERS], n_received[MAX_MEMBERS]; /* enqueued so far, to and from each */
+    uint64_t n_sums;
 };
 
 struct op {
@@ -39,6 +41,13 @@ struct group { /* what the present thread has gathered, then an item's payload *
     struct ncclComm *comm;
     cudaStream_t stream;
     int n;
+    struct sum {
+        bool is_it, is_done; /* is_it: a sum, and no sends and receives */
+        uint64_t number;
+        const float *from;
+        float *to;
+        size_t n;
+    } sum;
     struct op ops[MAX_OPS];
 };
 
@@ -222,6 +231,61 @@ static bool run(void *payload) {
     return is_over(g);
 }
 
+/* ---- sums ---------------------------------------------------------------------------------------------------- */
+
+static struct fake_item *head_of_sum(const struct ncclComm *member, uint64_t number) {
+    for (int s = 0; member && s < FAKE_MAX_STREAMS; s++) {
+        struct fake_item *item = fake_head(&fake.streams[s]);
+        const struct group *g = item && item->owner == member ? item->payload : NULL;
+        if (g && g->sum.is_it && g->sum.number == number)
+            return item;
+    }
+    return NULL;
+}
+
+static bool is_sum_ready(const void *payload) {
+    const struct group *g = payload;
+    bool is_ready = true;
+    for (int m = 0; m < g->comm->meeting->n; m++)
+        is_ready &= head_of_sum(g->comm->meeting->members[m], g->sum.number) != NULL;
+    return g->sum.is_done || is_ready;
+}
+
+/* Element i is added around the ring, from the member behind the one whose part it lies in. */
+static void add_around(struct group **members, int n_members, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int first = (int)(i * (size_t)n_members / n) + 1;
+        float sum = members[first % n_members]->sum.from[i];
+        for (int k = 1; k < n_members; k++)
+            sum += members[(first + k) % n_members]->sum.from[i];
+        for (int m = 0; m < n_members; m++)
+            members[m]->sum.to[i] = sum;
+    }
+}
+
+/* Whoever comes first adds for all. */
+static bool run_sum(void *payload) {
+    struct group *mine = payload, *members[MAX_MEMBERS];
+    const struct meeting *meeting = mine->comm->meeting;
+    bool is_right = true;
+    if (mine->sum.is_done)
+        return true;
+    for (int m = 0; m < meeting->n; m++) {
+        struct fake_item *item = head_of_sum(meeting->members[m], mine->sum.number);
+        members[m] = item->payload;
+        is_right &= members[m]->sum.n == mine->sum.n && fake_open_blocks(item);
+    }
+    if (is_right) {
+        add_around(members, meeting->n, mine->sum.n);
+    } else {
+        (void)fake_complain(cudaErrorInvalidValue, "NCCL: the members' sums do not fit");
+        (void)fake_break(mine->comm->gpu, cudaErrorInvalidValue);
+    }
+    for (int m = 0; m < meeting->n; m++)
+        members[m]->sum.is_done = true;
+    return true;
+}
+
 /* ---- enqueueing ---------------------------------------------------------------------------------------------- */
 
 ncclResult_t ncclGroupStart(void) {
@@ -273,6 +337,36 @@ static bool is_there(const struct ncclComm *comm) {
     return found;
 }
 
+static ncclResult_t enqueue(struct group *g, const struct cuda_range *ranges, int n_ranges) {
+    const struct fake_meeting what = {.name = "NCCL",
+                                      .is_ready = g->sum.is_it ? is_sum_ready : is_ready,
+                                      .go_on = g->sum.is_it ? run_sum : run,
+                                      .owner = g->comm,
+                                      .payload = g,
+                                      .payload_bytes = sizeof *g};
+    if (!is_there(g->comm))
+        return ncclInvalidUsage;
+    return fake_enqueue_meeting(g->stream, ranges, n_ranges, &what) == cudaSuccess ? ncclSuccess
+                                                                                   : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+    struct group *g;
+    if (gathering || type != ncclFloat32 || op != ncclSum)
+        return ncclInvalidArgument;
+    if (fake_call_fails("ncclAllReduce") || CVY_ALLOC(g, 1) != CVY_OK)
+        return ncclSystemError;
+    g->comm = comm;
+    g->stream = stream;
+    g->sum = (struct sum){.is_it = true, .number = comm->n_sums++, .from = from, .to = to, .n = n};
+    const struct cuda_range ranges[] = {{(void *)from, n * sizeof(float), false},
+                                        {to, n * sizeof(float), true}};
+    ncclResult_t result = enqueue(g, ranges, 2);
+    free(g);
+    return result;
+}
+
 ncclResult_t ncclGroupEnd(void) {
     struct group *g = gathering;
     struct cuda_range ranges[MAX_OPS];
@@ -282,16 +376,8 @@ ncclResult_t ncclGroupEnd(void) {
     gathering = NULL;
     for (int k = 0; k < g->n; k++)
         ranges[k] = (struct cuda_range){g->ops[k].at, g->ops[k].n_bytes, !g->ops[k].is_send};
-    const struct fake_meeting what = {.name = "NCCL",
-                                      .is_ready = is_ready,
-                                      .go_on = run,
-                                      .owner = g->comm,
-                                      .payload = g,
-                                      .payload_bytes = sizeof *g};
-    if (g->n > 0 && !is_there(g->comm))
-        result = ncclInvalidUsage;
-    else if (g->n > 0 && fake_enqueue_meeting(g->stream, ranges, g->n, &what) != cudaSuccess)
-        result = ncclUnhandledCudaError;
+    if (g->n > 0)
+        result = enqueue(g, ranges, g->n);
     free(g);
     return result;
 }
