@@ -441,6 +441,19 @@ def adaptive_optimizers():
     optimizer("lamb", "weight_decay=0", 0.02, moments, lamb(0.02, weight_decay=0))
 
 
+def layer_norms():
+    def norm(eps):
+        def function(x, w, b):
+            y = F.layer_norm(x.movedim(1, -1), w.shape, w, b, eps).movedim(-1, 1)
+            var = x.var(1, unbiased=False)
+            return {0: y, 1: x.mean(1), 2: (var + eps) ** -0.5}
+        return function
+
+    for shape, eps in ((2, 5, 2, 3), 1e-6), ((4, 3), 1e-5):
+        attrs = f"eps={eps:g}" if eps != 1e-5 else ""
+        case("layer_norm", attrs, [normal(*shape), normal(shape[1]), normal(shape[1])], norm(eps), (0, 1, 2))
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -458,3 +471,4 @@ norms()
 stochastic_depth()
 more_optimizers()
 adaptive_optimizers()
+layer_norms()

@@ -109,6 +109,9 @@ static void rows_of_many_chunks(void **state) {
     run_like_own("batch_norm_backward", "", "f32[3000,5] f32[3000,5]" THREE(5) " -");
     run_like_own("batch_norm_moments", "", "f32[3,65,57,61]");
     run_like_own("batch_norm_backward_sums", "", "f32[5,33,57,61] f32[5,33,57,61] f32[33] f32[33] -");
+    run_like_own("layer_norm", "eps=1e-6", "f32[3,65,17,61] f32[65] f32[65]");
+    run_like_own("layer_norm_backward", "",
+                 "f32[5,33,57,61] f32[5,33,57,61] f32[33] f32[5,57,61] f32[5,57,61]");
     run_like_own("channel_sum", "axis=1", "f32[5,33,57,61]");
     run_like_own("mean", "", "f32[3,17,57,61]");
     run_like_own("mul_backward", "", "f32[3,17,97,61] f32[3,17,97,61]");
@@ -185,6 +188,8 @@ static void of_16_bits(void **state) {
     run_half("batch_norm_moments", "", "h[3,65,9,11]");
     run_half("batch_norm_backward_sums", "", "h[5,33,9,11] h[5,33,9,11] f32[33] f32[33] -");
     run_half("batch_norm_backward_shift", "", "h[3,17,5,7] h[3,17,5,7]" THREE(17) " f32[5,48] -");
+    run_half("layer_norm", "", "h[5,33,9,11] f32[33] f32[33]");
+    run_half("layer_norm_backward", "", "h[5,33,9,11] h[5,33,9,11] f32[33] f32[5,9,11] f32[5,9,11]");
     run_half("channel_sum", "axis=1", "h[5,33,9,11]");
     run_half("dropout", "p=0.3 id=7", "h[3,17] i64[3]");
     run_half("dropout", "p=0.3 id=7 per_image=true", "h[9,17] i64[3]");
