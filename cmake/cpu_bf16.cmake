@@ -1,8 +1,8 @@
 # The CPU backend's kernels for bfloat16: files that are compiled a second time, with bfloat16 as their element type
 # (src/backends/cpu/real.h), for the processors that have it: AVX-512 throughout, so no versions are chosen between.
 set(CVY_CPU_REAL activations batch_norm batch_norm_backward batch_norm_backward_shift batch_norm_backward_sums
-    batch_norm_moments channel_sum channels dropout eltwise layer_norm layer_norm_backward mean moments mul norm_backward
-    pool)
+    batch_norm_moments channel_sum channels dropout eltwise layer_norm layer_norm_backward mean moments mul
+    norm_backward pool)
 
 function(cvy_cpu_bf16)
   include(CheckCCompilerFlag)

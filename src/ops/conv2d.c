@@ -16,6 +16,8 @@ static const struct cvy_attr attr_table[] = {
     PAIR(dilation, 1, 1, "distance between the taps"),
     {"groups", CVY_ATTR_INT, offsetof(conv_attrs, groups), 1, 1, CVY_MAX_SIZE,
      "independent parts of the channels; as many as channels: depthwise"},
+    {"pointwise", CVY_ATTR_BOOL, offsetof(conv_attrs, pointwise), 0, 0, 1,
+     "the weight is a matrix O,I (nn.Linear's, of each pixel); the kernel is then 1x1"},
     PAIR(input, 0, 0, "height and width of x"),
 };
 enum { N_FORWARD_ATTRS = CVY_N(attr_table) - 1 };
@@ -62,7 +64,19 @@ static cvy_status check_groups(const struct cvy_infer *call, int64_t n_in, int64
     return CVY_OK;
 }
 
+/* A matrix is what a weight of 1x1 is without its last two dimensions. */
+static cvy_status check_weight(const struct cvy_infer *call) {
+    const conv_attrs *a = call->attrs;
+    if (a->pointwise && (a->kernel[0] != 1 || a->kernel[1] != 1 || a->groups != 1))
+        return cvy_infer_fail(call, "pointwise=true needs kernel=1x1 and groups=1");
+    return CVY_OK;
+}
+
+static int weight_rank(const conv_attrs *a) { return a->pointwise ? 2 : 4; }
+
 static struct cvy_shape weight_shape(const conv_attrs *a, int64_t n_in, int64_t n_out) {
+    if (a->pointwise)
+        return CVY_SHAPE(n_out, n_in);
     return CVY_SHAPE(n_out, n_in / a->groups, a->kernel[0], a->kernel[1]);
 }
 
@@ -82,7 +96,8 @@ static cvy_status y_shape_of(const struct cvy_infer *call, const struct cvy_shap
 
 static cvy_status forward_infer(struct cvy_infer *call) {
     CVY_TRY(cvy_infer_rank(call, 0, 4));
-    CVY_TRY(cvy_infer_rank(call, 1, 4));
+    CVY_TRY(check_weight(call));
+    CVY_TRY(cvy_infer_rank(call, 1, weight_rank(call->attrs)));
     const struct cvy_shape *x = &call->in[0].shape;
     int64_t n_out = call->in[1].shape.dim[0];
     CVY_TRY(check_groups(call, x->dim[1], n_out));
@@ -97,7 +112,8 @@ static cvy_status forward_infer(struct cvy_infer *call) {
 static cvy_status data_infer(struct cvy_infer *call) {
     const conv_attrs *a = call->attrs;
     CVY_TRY(cvy_infer_rank(call, 0, 4));
-    CVY_TRY(cvy_infer_rank(call, 1, 4));
+    CVY_TRY(check_weight(call));
+    CVY_TRY(cvy_infer_rank(call, 1, weight_rank(call->attrs)));
     const struct cvy_shape *dy = &call->in[0].shape, *weight = &call->in[1].shape;
     struct cvy_shape x = CVY_SHAPE(dy->dim[0], weight->dim[1] * a->groups, a->input[0], a->input[1]),
                      expected;
@@ -111,6 +127,7 @@ static cvy_status data_infer(struct cvy_infer *call) {
 }
 
 static cvy_status weights_infer(struct cvy_infer *call) {
+    CVY_TRY(check_weight(call));
     CVY_TRY(cvy_infer_rank(call, 0, 4));
     CVY_TRY(cvy_infer_rank(call, 1, 4));
     const struct cvy_shape *dy = &call->in[0].shape, *x = &call->in[1].shape;
@@ -179,6 +196,8 @@ static const struct cvy_case forward_cases[] = {
     {"kernel=3x3 padding=1x1 groups=17", "f32[2,17,6,6] f32[17,1,3,3] f32[17]", 0, NULL},
     {"kernel=2x3 stride=3x1 padding=3x4 dilation=1x2", "f32[1,2,4,5] f32[3,2,2,3] f32[3]", 0, NULL},
     {"kernel=1x3 padding=0x1 groups=4", "f32[1,8,3,5] f32[16,2,1,3] -", 0, NULL},
+    {"pointwise=true", "f32[3,17,5,7] f32[40,17] f32[40]", 0, NULL},
+    {"pointwise=true", "f32[2,64,4,4] f32[32,64] -", 0, NULL},
 };
 
 static const struct cvy_case data_cases[] = {
@@ -191,6 +210,8 @@ static const struct cvy_case data_cases[] = {
     {"kernel=3x3 padding=1x1 groups=17 input=6x6", "f32[2,17,6,6] f32[17,1,3,3]", 0, NULL},
     {"kernel=3x3 padding=1x1 groups=2 input=5x5", "f32[2,8,5,5] f32[8,3,3,3]", 0, NULL},
     {"kernel=2x3 stride=3x1 padding=3x4 dilation=1x2 input=4x5", "f32[1,3,3,9] f32[3,2,2,3]", 0, NULL},
+    {"pointwise=true input=5x7", "f32[3,40,5,7] f32[40,17]", 0, NULL},
+    {"pointwise=true input=4x4", "f32[2,32,4,4] f32[32,64]", 0, NULL},
 };
 
 static const struct cvy_case weights_cases[] = {
@@ -204,6 +225,8 @@ static const struct cvy_case weights_cases[] = {
     {"kernel=3x3 padding=1x1 groups=17", "f32[2,17,6,6] f32[2,17,6,6]", 0, NULL},
     {"kernel=3x3 padding=1x1 groups=2", "f32[2,8,5,5] f32[2,6,5,5]", 0, NULL},
     {"kernel=2x3 stride=3x1 padding=3x4 dilation=1x2", "f32[1,3,3,9] f32[1,2,4,5]", 0, NULL},
+    {"pointwise=true", "f32[3,40,5,7] f32[3,17,5,7]", 0, NULL},
+    {"pointwise=true", "f32[2,32,4,4] f32[2,64,4,4]", 0, NULL},
 };
 
 /* ---- descriptors ------------------------------------------------------------------------------- */

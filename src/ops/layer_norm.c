@@ -1,6 +1,6 @@
-/* layer_norm over the channels of each pixel, and its gradient: of N,C it is nn.LayerNorm, of N,C,H,W what torchvision
-   calls LayerNorm2d. Over the C values of a pixel: rstd = 1 / sqrt(var + eps), v = (x - mean) rstd, y = v weight + bias.
-   mean and rstd, a number for each pixel, are for the gradient. */
+/* layer_norm over the channels of each pixel, and its gradient: of N,C it is nn.LayerNorm, of N,C,H,W what
+   torchvision calls LayerNorm2d. Over the C values of a pixel: rstd = 1 / sqrt(var + eps), v = (x - mean) rstd,
+   y = v weight + bias. mean and rstd, a number for each pixel, are for the gradient. */
 #include "ops/layer_norm.h"
 #include "ops/cases.h"
 #include "ops/infer.h"

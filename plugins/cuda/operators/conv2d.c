@@ -177,7 +177,7 @@ static cvy_status describe(struct conv *k, const struct cvy_conv2d_attrs *a, con
     CVY_TRY(cuda_tensor_new(me, &y->desc, cuda_nhwc, &k->y));
     TRY_DNN(me, cudnnCreateFilterDescriptor(&k->w));
     TRY_DNN(me, cudnnSetFilter4dDescriptor(k->w, cuda_dnn_type(x->desc.dtype), CUDNN_TENSOR_NHWC, (int)dim[0],
-                                           (int)dim[1], (int)dim[2], (int)dim[3]));
+                                           (int)dim[1], (int)a->kernel[0], (int)a->kernel[1]));
     TRY_DNN(me, cudnnCreateConvolutionDescriptor(&k->conv));
     TRY_DNN(me, cudnnSetConvolution2dDescriptor(
                     k->conv, (int)a->padding[0], (int)a->padding[1], (int)a->stride[0], (int)a->stride[1],

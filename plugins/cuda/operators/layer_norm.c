@@ -1,4 +1,5 @@
-/* layer_norm: a pixel's channels are a row. Its gradient: first the sums over pixels, since dx may lie where dy does. */
+/* layer_norm: a pixel's channels are a row. Its gradient: first the sums over pixels, since dx may lie where dy
+   does. */
 #include "operator.h"
 
 #include "ops/layer_norm.h"

@@ -58,7 +58,8 @@ static struct cvy_operand_spec *operand(const struct cvy_call *call, int number)
 /* The descriptor of one operand: its layout's, or oneDNN's choice. */
 static cvy_status describe(const struct cvy_operand_spec *spec, int64_t groups, bool any,
                            dnnl_memory_desc_t *out) {
-    CVY_TRY(cpu_layout_md(any ? NULL : spec->layout, &spec->desc, groups, out));
+    const struct cvy_desc desc = spec->desc.shape.n == 2 ? cpu_desc_of_weights(&spec->desc) : spec->desc;
+    CVY_TRY(cpu_layout_md(any ? NULL : spec->layout, &desc, groups, out));
     if (!any)
         return CVY_OK;
     dnnl_memory_desc_t plain = *out;

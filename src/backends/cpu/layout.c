@@ -89,6 +89,18 @@ bool cpu_dtype(cvy_dtype dtype, dnnl_data_type_t *out) {
     return *out != dnnl_data_type_undef;
 }
 
+struct cvy_desc cpu_desc_of_weights(const struct cvy_desc *matrix) {
+    return (struct cvy_desc){matrix->dtype, CVY_SHAPE(matrix->shape.dim[0], matrix->shape.dim[1], 1, 1)};
+}
+
+/* A tag's name has a letter for each dimension, the first ones of the alphabet. */
+static bool is_of_rank_2(dnnl_format_tag_t tag) { return !strpbrk(dnnl_fmt_tag2str(tag), "cdefCDEF"); }
+
+struct cvy_desc cpu_layout_desc(const struct cvy_layout *layout, const struct cvy_desc *desc) {
+    bool is_matrix = layout && desc->shape.n == 2 && !is_of_rank_2(tag_of(layout));
+    return is_matrix ? cpu_desc_of_weights(desc) : *desc;
+}
+
 /* Row-major strides; oneDNN has tags for that too, but this serves every rank alike. */
 static dnnl_status_t plain_md(int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
                               dnnl_memory_desc_t *out) {
@@ -101,8 +113,9 @@ static dnnl_status_t plain_md(int rank, const dnnl_dims_t dims, dnnl_data_type_t
     return dnnl_memory_desc_init_by_strides(out, rank, dims, type, strides);
 }
 
-cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *desc, int64_t groups,
+cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *given, int64_t groups,
                          dnnl_memory_desc_t *out) {
+    const struct cvy_desc seen = cpu_layout_desc(layout, given), *desc = &seen;
     dnnl_data_type_t type;
     dnnl_dims_t dims = {0};
     int rank = 0;
@@ -127,7 +140,7 @@ cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc 
 
 cvy_status cpu_layout_of(const dnnl_memory_desc_t *md, const struct cvy_desc *desc,
                          const struct cvy_layout **out) {
-    int64_t groups = md->ndims > desc->shape.n ? md->dims[0] : 1;
+    int64_t groups = md->ndims == desc->shape.n + 1 ? md->dims[0] : 1;
     dnnl_format_tag_t tag;
     dnnl_memory_desc_t plain;
     if (plain_md(md->ndims, md->dims, md->data_type, &plain) == dnnl_success &&

@@ -18,6 +18,11 @@ bool cpu_dtype(cvy_dtype dtype, dnnl_data_type_t *out);
 /* 1, or those of a convolution's weights. */
 int64_t cpu_layout_groups(const struct cvy_layout *layout);
 
+/* The tensor as a layout of this one's rank sees it: a matrix O,I in a layout of convolutions' weights is O,I,1,1. */
+struct cvy_desc cpu_layout_desc(const struct cvy_layout *layout, const struct cvy_desc *desc);
+/* The matrix of a pointwise convolution as its weights. */
+struct cvy_desc cpu_desc_of_weights(const struct cvy_desc *matrix);
+
 /* The memory descriptor of a tensor that lies so. groups > 1 splits dimension 0 (of plain tensors too). */
 cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *desc, int64_t groups,
                          dnnl_memory_desc_t *out);

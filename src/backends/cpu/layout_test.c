@@ -72,6 +72,23 @@ static void size_one_keeps_its_layout(void **state) {
     }
 }
 
+/* The matrix of a pointwise convolution lies as its weights do. */
+static void matrices_are_weights(void **state) {
+    static const struct cvy_desc matrix = {CVY_F32, {.n = 2, .dim = {40, 17}}};
+    const struct cvy_layout *layout = find("ABcd16b16a"), *back;
+    dnnl_memory_desc_t md;
+    (void)state;
+    assert_int_equal(cpu_layout_md(layout, &matrix, 1, &md), CVY_OK);
+    assert_int_equal(md.ndims, 4);
+    assert_int_equal(cpu_layout_of(&md, &matrix, &back), CVY_OK);
+    assert_ptr_equal(back, layout);
+    assert_int_equal(cpu_layout_bytes(layout, &matrix), 48 * 32 * 4);
+    assert_int_equal(cpu_layout_md(NULL, &matrix, 1, &md), CVY_OK);
+    assert_int_equal(md.ndims, 2);
+    assert_int_equal(cpu_layout_md(find("ba"), &matrix, 1, &md), CVY_OK);
+    assert_int_equal(md.ndims, 2);
+}
+
 static void sizes(void **state) {
     (void)state;
     assert_int_equal(cpu_layout_bytes(NULL, &image), 2 * 17 * 5 * 7 * 4);
@@ -99,6 +116,7 @@ int main(void) {
         cmocka_unit_test(unknown_names),
         cmocka_unit_test(descriptors_round_trip),
         cmocka_unit_test(size_one_keeps_its_layout),
+        cmocka_unit_test(matrices_are_weights),
         cmocka_unit_test(sizes),
         cmocka_unit_test(views),
     };

@@ -11,8 +11,10 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     dnnl_primitive_desc_t pd;
     int64_t groups =
         cpu_layout_groups(from->layout) > 1 ? cpu_layout_groups(from->layout) : cpu_layout_groups(to->layout);
-    CVY_TRY(cpu_layout_md(from->layout, &from->desc, groups, &from_md));
-    CVY_TRY(cpu_layout_md(to->layout, &to->desc, groups, &to_md));
+    struct cvy_desc desc = cpu_layout_desc(from->layout, &from->desc);
+    desc = cpu_layout_desc(to->layout, &desc);
+    CVY_TRY(cpu_layout_md(from->layout, &desc, groups, &from_md));
+    CVY_TRY(cpu_layout_md(to->layout, &desc, groups, &to_md));
     CVY_TRY(cpu_dnnl(
         dnnl_reorder_primitive_desc_create(&pd, &from_md, cpu->engine, &to_md, cpu->engine, cpu->attr),
         "reorder"));
