@@ -62,6 +62,11 @@ def make_net(model):
         if isinstance(m, nn.BatchNorm2d):  # as after some training, so that a mistake in them would show
             nn.init.normal_(m.running_mean, 0, 0.2)
             nn.init.uniform_(m.running_var, 0.5, 1.5)
+        if isinstance(m, nn.LayerNorm):
+            nn.init.uniform_(m.weight, 0.5, 1.5)
+            nn.init.normal_(m.bias, 0, 0.2)
+        if hasattr(m, "layer_scale"):  # which starts so small that nothing behind it would count
+            nn.init.uniform_(m.layer_scale, 0.5, 1.5)
     return net
 
 

@@ -10,7 +10,7 @@ import torchvision
 
 NAMES = """resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d wide_resnet50_2 alexnet vgg11 vgg11_bn vgg13
 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn squeezenet1_1 densenet121 densenet169 mobilenet_v2 mobilenet_v3_large
-mobilenet_v3_small shufflenet_v2_x1_0 regnet_y_400mf efficientnet_b0 googlenet""".split()
+mobilenet_v3_small shufflenet_v2_x1_0 regnet_y_400mf efficientnet_b0 googlenet convnext_tiny""".split()
 
 
 def fnv1a(text):

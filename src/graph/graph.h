@@ -18,11 +18,21 @@ enum cvy_value_kind {
     CVY_VALUE_RESULT, /* made by a node */
 };
 
-enum cvy_init_kind { CVY_INIT_ZERO, CVY_INIT_ONE, CVY_INIT_UNIFORM, CVY_INIT_NORMAL };
+enum cvy_init_kind {
+    CVY_INIT_ZERO,
+    CVY_INIT_ONE,
+    CVY_INIT_UNIFORM,
+    CVY_INIT_NORMAL,
+    CVY_INIT_CONSTANT,
+};
+enum { CVY_N_INITS = CVY_INIT_CONSTANT + 1 };
 struct cvy_init {
     enum cvy_init_kind kind;
-    double scale; /* UNIFORM: values in (-scale, scale); NORMAL: standard deviation */
+    double scale; /* UNIFORM: values in (-scale, scale); NORMAL: standard deviation; CONSTANT: the value */
 };
+
+/* Do distributions of this kind have a scale? */
+static inline bool cvy_init_has_scale(enum cvy_init_kind kind) { return kind >= CVY_INIT_UNIFORM; }
 
 struct cvy_layout; /* opaque: made and understood by one backend; NULL = plain row-major */
 

@@ -43,9 +43,9 @@ static cvy_status parse_desc(struct cvy_scan *scan, struct cvy_desc *out) {
 
 static cvy_status parse_init(struct cvy_scan *scan, struct cvy_init *out) {
     int kind;
-    CVY_TRY(cvy_scan_choice(scan, cvy_init_names, CVY_INIT_NORMAL + 1, &kind));
+    CVY_TRY(cvy_scan_choice(scan, cvy_init_names, CVY_N_INITS, &kind));
     *out = (struct cvy_init){.kind = (enum cvy_init_kind)kind};
-    if (kind != CVY_INIT_UNIFORM && kind != CVY_INIT_NORMAL)
+    if (!cvy_init_has_scale(out->kind))
         return CVY_OK;
     CVY_TRY(cvy_scan_expect(scan, "("));
     if (!cvy_parse_f64(cvy_scan_peek(scan), &out->scale))

@@ -7,11 +7,9 @@ const char *const cvy_value_kind_names[] = {
     [CVY_VALUE_INPUT] = "input", [CVY_VALUE_PARAM] = "param", [CVY_VALUE_BUFFER] = "buffer",
     [CVY_VALUE_STATE] = "state", [CVY_VALUE_HYPER] = "hyper", [CVY_VALUE_RESULT] = "result",
 };
-const char *const cvy_init_names[] = {
-    [CVY_INIT_ZERO] = "zero",
-    [CVY_INIT_ONE] = "one",
-    [CVY_INIT_UNIFORM] = "uniform",
-    [CVY_INIT_NORMAL] = "normal",
+const char *const cvy_init_names[CVY_N_INITS] = {
+    [CVY_INIT_ZERO] = "zero",     [CVY_INIT_ONE] = "one",           [CVY_INIT_UNIFORM] = "uniform",
+    [CVY_INIT_NORMAL] = "normal", [CVY_INIT_CONSTANT] = "constant",
 };
 const char *const cvy_phase_names[] = {
     [CVY_PHASE_FORWARD] = "forward",
@@ -67,7 +65,7 @@ static void print_root(const struct cvy_value_info *info, cvy_layout_printer lay
         cvy_text_printf(out, " batch");
     if (info->init.kind != CVY_INIT_ZERO)
         cvy_text_printf(out, " %s", cvy_init_names[info->init.kind]);
-    if (info->init.kind == CVY_INIT_UNIFORM || info->init.kind == CVY_INIT_NORMAL) {
+    if (cvy_init_has_scale(info->init.kind)) {
         cvy_text_printf(out, "(");
         cvy_f64_print(out, info->init.scale);
         cvy_text_printf(out, ")");

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 extern const char *const cvy_value_kind_names[CVY_VALUE_RESULT + 1];
-extern const char *const cvy_init_names[CVY_INIT_NORMAL + 1];
+extern const char *const cvy_init_names[CVY_N_INITS];
 extern const char *const cvy_phase_names[CVY_PHASE_REFRESH + 1];
 extern const char *const cvy_reduce_names[CVY_REDUCE_HITS + 1];
 

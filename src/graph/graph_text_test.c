@@ -173,8 +173,8 @@ static cvy_value add_random_layer(struct cvy_graph *g, struct cvy_rng *rng, cons
     default:
         snprintf(attributes, sizeof attributes, "%s.weight", name);
         w = root(g, CVY_VALUE_PARAM, attributes, (struct cvy_desc){CVY_F32, CVY_SHAPE(4, 4, k, k)},
-                 (struct cvy_init){cvy_rng_below(rng, 2) ? CVY_INIT_NORMAL : CVY_INIT_ONE, 0});
-        if (cvy_graph_value(g, w)->init.kind == CVY_INIT_NORMAL)
+                 (struct cvy_init){(enum cvy_init_kind)cvy_rng_below(rng, CVY_N_INITS), 0});
+        if (cvy_init_has_scale(cvy_graph_value(g, w)->init.kind))
             cvy_graph_value(g, w)->init.scale = cvy_rng_uniform(rng);
         snprintf(attributes, sizeof attributes, "kernel=%d padding=%d", (int)k, (int)k / 2);
         return cvy_apply(g, "conv2d", name, (cvy_value[]){x, w}, 2, attributes);
@@ -263,7 +263,7 @@ static void test_refuses(void **state) {
         {"input images", "inputt images", "line 2: output is expected"},
         {"param conv.weight", "param images", "line 3: the name \"images\" is taken"},
         {"uniform(0.2)", "uniform(x)", "line 3: \"x\" is no number"},
-        {"uniform(0.2)", "unform(0.2)", "line 3: zero, one, uniform or normal"},
+        {"uniform(0.2)", "unform(0.2)", "line 3: zero, one, uniform, normal or constant"},
         {"conv2d(images", "conv3d(images", "line 4: there is no operator \"conv3d\""},
         {"conv2d(images", "conv2d(conv", "line 4: no value called \"conv\" stands above"},
         {"conv2d(images,", "conv2d(images", "line 4: , is expected"},

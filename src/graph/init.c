@@ -42,6 +42,10 @@ cvy_status cvy_init_fill(uint64_t seed, const char *name, const struct cvy_desc 
     case CVY_INIT_NORMAL:
         fill_normal(&rng, init->scale, n, out);
         break;
+    case CVY_INIT_CONSTANT:
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (float)init->scale;
+        break;
     }
     return CVY_OK;
 }

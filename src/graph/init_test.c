@@ -41,6 +41,9 @@ static void test_constants(void **state) {
         assert_true(values[i] == 0);
         assert_true(others[i] == 1);
     }
+    fill(1, "a", (struct cvy_init){CVY_INIT_CONSTANT, 1e-6}, values);
+    for (int i = 0; i < N; i++)
+        assert_true(values[i] == 1e-6f);
 }
 
 static void test_uniform(void **state) {

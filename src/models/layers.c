@@ -63,6 +63,11 @@ static cvy_value declare(struct cvy_graph *g, enum cvy_value_kind kind, const ch
     return cvy_builder_result(g, status, v);
 }
 
+cvy_value cvy_layer_parameter(struct cvy_graph *g, const char *layer, const char *field,
+                              struct cvy_shape shape, struct cvy_init init) {
+    return declare(g, CVY_VALUE_PARAM, layer, field, (struct cvy_desc){CVY_F32, shape}, init);
+}
+
 /* Adds the operator with attributes as text; the first of its outputs. */
 __attribute__((format(printf, 6, 7))) static cvy_value apply(struct cvy_graph *g, const char *op,
                                                              const char *name, const cvy_value *in, int n_in,

@@ -11,6 +11,10 @@ cvy_value cvy_conv2d_init(struct cvy_graph *g, cvy_value x, const cvy_conv2d_arg
 cvy_value cvy_linear_init(struct cvy_graph *g, cvy_value x, const cvy_linear_args *args,
                           const struct cvy_init *weight_init, const struct cvy_init *bias_init);
 
+/* Adds the parameter LAYER.FIELD. */
+cvy_value cvy_layer_parameter(struct cvy_graph *g, const char *layer, const char *field,
+                              struct cvy_shape shape, struct cvy_init init);
+
 /* Zero for all of an image with probability p, else x / (1 - p); in evaluation x. p = 0: x itself. */
 cvy_value cvy_stochastic_depth(struct cvy_graph *g, cvy_value x, double p);
 
