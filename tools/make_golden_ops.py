@@ -454,6 +454,16 @@ def layer_norms():
         case("layer_norm", attrs, [normal(*shape), normal(shape[1]), normal(shape[1])], norm(eps), (0, 1, 2))
 
 
+def soft_losses():
+    for attrs, smoothing, divisor in ("", 0, 4), ("label_smoothing=0.1", 0.1, 7):
+        def outputs(x, t, d):
+            each = F.cross_entropy(x, t, reduction="none", label_smoothing=smoothing)
+            return {0: (each.sum() / d), 1: each, 2: F.softmax(x, 1)}
+
+        targets = torch.tensor([[0.75, 0, 0.25, 0], [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4]])
+        case("soft_cross_entropy", attrs, [normal(3, 4), targets, torch.tensor([float(divisor)])], outputs, (0,))
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -472,3 +482,4 @@ stochastic_depth()
 more_optimizers()
 adaptive_optimizers()
 layer_norms()
+soft_losses()

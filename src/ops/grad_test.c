@@ -9,7 +9,7 @@ static const double h = 1e-6;
 
 /* Floating inputs that are constants to a gradient. */
 static bool is_constant(const char *name) {
-    static const char *const names[] = {"running_mean", "running_var", "divisor"};
+    static const char *const names[] = {"running_mean", "running_var", "divisor", "targets"};
     for (int i = 0; i < CVY_N(names); i++) {
         if (strcmp(names[i], name) == 0)
             return true;

@@ -118,6 +118,7 @@ static void rows_of_many_chunks(void **state) {
     run_like_own("mul_backward", "per_image=false", "f32[5,33,57,61] f32[5,33,57,61]");
     run_like_own("batch_mean", "", "f32[9001] f32[1]");
     run_like_own("cross_entropy", "label_smoothing=0.1", "f32[4100,11] i64[4100] f32[1]");
+    run_like_own("soft_cross_entropy", "label_smoothing=0.1", "f32[4100,11] f32[4100,11] f32[1]");
     run_like_own("accuracy", "", "f32[4100,11] i64[4100]");
 }
 
@@ -197,6 +198,8 @@ static void of_16_bits(void **state) {
     run_half("mean_backward", "d1=17 d2=5 d3=7", "h[3]");
     run_half("cross_entropy", "label_smoothing=0.1", "h[41,11] i64[41] f32[1]");
     run_half("cross_entropy_backward", "", "f32[1] h[41,11] i64[41] f32[1]");
+    run_half("soft_cross_entropy", "label_smoothing=0.1", "h[41,11] f32[41,11] f32[1]");
+    run_half("soft_cross_entropy_backward", "", "f32[1] h[41,11] f32[41,11] f32[1]");
     run_half("accuracy", "", "h[41,11] i64[41]");
 }
 

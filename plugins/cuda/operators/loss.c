@@ -10,22 +10,29 @@ static struct cuda_step sum_of_images(enum cuda_function function, int64_t image
 
 /* ---- cross_entropy -------------------------------------------------------------------------------------------- */
 
-static cvy_status prepare_cross_entropy(struct cvy_device *device, const struct cvy_call *call,
-                                        struct cvy_kernel **out, size_t *scratch_bytes) {
+/* Of either kind: `function` leaves the images' losses in the table. Its dim and number are the caller's. */
+static struct cuda_plan loss_plan(const struct cvy_call *call, enum cuda_function function) {
     enum { LOGITS = CUDA_IN, LABELS, DIVISOR };
     enum { LOSS = CUDA_OUT, LOSSES, PROBABILITIES };
-    const struct cvy_shape *logits = &call->in[0].desc.shape;
-    const double smoothing = ((const struct cvy_cross_entropy_attrs *)call->attrs)->label_smoothing;
+    const int64_t images = call->in[0].desc.shape.dim[0];
     struct cuda_plan plan = {.n_steps = call->out[CVY_CROSS_ENTROPY_LOSS].is_absent ? 1 : 2,
-                             .step = {{.function = CUDA_cross_entropy,
-                                       .n = logits->dim[0],
+                             .step = {{.function = function,
+                                       .n = images,
                                        .in = {LOGITS, LABELS},
-                                       .out = {LOSSES, PROBABILITIES, CUDA_TABLE},
-                                       .args = {.dim = {logits->dim[1]}, .number = {(float)smoothing}}},
-                                      sum_of_images(CUDA_batch_mean, logits->dim[0])},
-                             .table_bytes = (size_t)logits->dim[0] * sizeof(float)};
+                                       .out = {LOSSES, PROBABILITIES, CUDA_TABLE}},
+                                      sum_of_images(CUDA_batch_mean, images)},
+                             .table_bytes = (size_t)images * sizeof(float)};
     plan.step[1].in[1] = DIVISOR;
     plan.step[1].out[0] = LOSS;
+    return plan;
+}
+
+static cvy_status prepare_cross_entropy(struct cvy_device *device, const struct cvy_call *call,
+                                        struct cvy_kernel **out, size_t *scratch_bytes) {
+    const double smoothing = ((const struct cvy_cross_entropy_attrs *)call->attrs)->label_smoothing;
+    struct cuda_plan plan = loss_plan(call, CUDA_cross_entropy);
+    plan.step[0].args =
+        (struct cuda_args){.dim = {call->in[0].desc.shape.dim[1]}, .number = {(float)smoothing}};
     return cuda_prepare_plan(device, call, &cuda_kernel_cross_entropy, &plan, out, scratch_bytes);
 }
 
@@ -45,6 +52,36 @@ static cvy_status prepare_cross_entropy_backward(struct cvy_device *device, cons
 }
 
 CUDA_PLAN_KERNEL(cross_entropy_backward, .supports = cuda_supports_half)
+
+/* ---- soft_cross_entropy ----------------------------------------------------------------------------------------- */
+
+/* dim and number of both functions: K; 1 - s, s / K. */
+static struct cuda_args soft_args(const struct cvy_call *call, int64_t classes) {
+    const double smoothing = ((const struct cvy_cross_entropy_attrs *)call->attrs)->label_smoothing;
+    return (struct cuda_args){.dim = {classes},
+                              .number = {(float)(1 - smoothing), (float)(smoothing / (double)classes)}};
+}
+
+static cvy_status prepare_soft_cross_entropy(struct cvy_device *device, const struct cvy_call *call,
+                                             struct cvy_kernel **out, size_t *scratch_bytes) {
+    const struct cvy_shape *logits = &call->in[0].desc.shape;
+    struct cuda_plan plan = loss_plan(call, CUDA_soft_cross_entropy);
+    plan.step[0].args = soft_args(call, logits->dim[1]);
+    return cuda_prepare_plan(device, call, &cuda_kernel_soft_cross_entropy, &plan, out, scratch_bytes);
+}
+
+CUDA_PLAN_KERNEL(soft_cross_entropy, .supports = cuda_supports_half)
+
+static cvy_status prepare_soft_cross_entropy_backward(struct cvy_device *device, const struct cvy_call *call,
+                                                      struct cvy_kernel **out, size_t *scratch_bytes) {
+    const struct cvy_shape *logits = &call->out[0].desc.shape;
+    struct cuda_plan plan = cuda_plan_simple(call, CUDA_soft_cross_entropy_backward, logits->dim[0]);
+    plan.step[0].args = soft_args(call, logits->dim[1]);
+    return cuda_prepare_plan(device, call, &cuda_kernel_soft_cross_entropy_backward, &plan, out,
+                             scratch_bytes);
+}
+
+CUDA_PLAN_KERNEL(soft_cross_entropy_backward, .supports = cuda_supports_half)
 
 /* ---- batch_mean ----------------------------------------------------------------------------------------------- */
 
