@@ -14,6 +14,8 @@ The file is made once and committed; src/ops/golden_test.c reads it. One case is
 Inputs have three decimals, so that text gives the same number everywhere. What PyTorch has no formula for
 (the numbers of dropout, the ranks of equal scores) is written out here once more, in plain Python.
 """
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -464,6 +466,58 @@ def soft_losses():
         case("soft_cross_entropy", attrs, [normal(3, 4), targets, torch.tensor([float(divisor)])], outputs, (0,))
 
 
+def mix_draw(mixup, cutmix, height, width, seed, step):
+    """{share, pixels, top, left, bottom, right} of src/ops/mix.c, written out once more."""
+    key = splitmix64(seed ^ (7 << 56))  # 7: the use "mix"
+
+    def numbers(position):
+        return philox((key & 0xFFFFFFFF, key >> 32), (position, 0, step, 0))
+
+    def above_0(number):
+        return (number + 1) / 2**32
+
+    def gamma(alpha, i, u):
+        d = alpha + (alpha < 1) - 1 / 3
+        for t in range(64):
+            a, b, c, _ = numbers(2 + 2 * t + i)
+            x = math.sqrt(-2 * math.log(above_0(a))) * math.cos(2 * math.pi * b / 2**32)
+            v = (1 + x / math.sqrt(9 * d)) ** 3
+            if v > 0 and math.log(above_0(c)) < x * x / 2 + d - d * v + d * math.log(v):
+                return d * v * (u ** (1 / alpha) if alpha < 1 else 1)
+
+    which, *u = numbers(0)
+    is_cut = cutmix > 0 and (mixup == 0 or which >= 2**31)
+    alpha = cutmix if is_cut else mixup
+    own, other = (gamma(alpha, i, above_0(u[i])) for i in range(2))
+    share = own / (own + other)
+    if not is_cut:
+        return [share, share, 0, 0, 0, 0]
+    box = []
+    for size, number in zip((height, width), numbers(1)):
+        half, centre = int(0.5 * math.sqrt(1 - share) * size), size * number >> 32
+        box.append((max(centre - half, 0), min(centre + half, size)))
+    (top, bottom), (left, right) = box
+    return [1 - (bottom - top) * (right - left) / (height * width), 1, top, left, bottom, right]
+
+
+def mixing():
+    for step in 3, 4, 5, 6:
+        for mixup, cutmix in (0.2, 0), (0, 1), (0.4, 0.8):
+            attrs = " ".join([f"mixup_alpha={mixup}"] * (mixup > 0) + [f"cutmix_alpha={cutmix}"] * (cutmix > 0))
+            draw = torch.tensor(mix_draw(mixup, cutmix, 32, 40, 12345, step)).float().double()  # as it is stored
+            case("mix_draw", f"{attrs} image=32x40", [torch.tensor([12345, step, 7])], lambda r: {0: draw})
+    x, labels = normal(3, 2, 4, 5), torch.tensor([2, 0, 3])
+    for draw in [0.75, 0.75, 0, 0, 0, 0], [0.7, 1, 1, 0, 4, 2]:
+        draw = torch.tensor(draw)
+        inside = torch.zeros(4, 5, dtype=torch.bool)
+        inside[int(draw[2]) : int(draw[4]), int(draw[3]) : int(draw[5])] = True
+        mixed = draw[1] * x + (1 - draw[1]) * x.roll(1, 0)  # as torchvision's MixUp and CutMix do
+        case("mix", "", [x, draw], lambda x, d: {0: torch.where(inside, x.roll(1, 0), mixed)})
+        one_hot = F.one_hot(labels, 4).double()
+        case("mix_targets", "classes=4", [labels, draw],
+             lambda y, d: {0: d[0] * one_hot + (1 - d[0]) * one_hot.roll(1, 0)})
+
+
 print(f"# made by tools/make_golden_ops.py with PyTorch {torch.__version__}, float64")
 convolutions()
 linears()
@@ -483,3 +537,4 @@ more_optimizers()
 adaptive_optimizers()
 layer_norms()
 soft_losses()
+mixing()

@@ -14,6 +14,7 @@ enum cvy_rng_use {
     CVY_RNG_DROPOUT = 4,   /* a = step, b = operator id; position = element of the global batch / 4 */
     CVY_RNG_SYNTHETIC = 5, /* a = sample index, b = 0 */
     CVY_RNG_TEST = 6,
+    CVY_RNG_MIX = 7, /* a = step, b = 0; see ops/mix.c */
 };
 
 void cvy_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);

@@ -222,6 +222,8 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
                                     .num_classes = o->num_classes,
                                     .input = {o->input[0], o->input[1], o->input[2]},
                                     .label_smoothing = o->label_smoothing,
+                                    .mixup_alpha = o->mixup_alpha,
+                                    .cutmix_alpha = o->cutmix_alpha,
                                     .data = o->data};
     CVY_TRY(options_loader(o, &task.loader));
     task.n_mean_std = o->mean.n > 1 ? o->mean.n : 0;

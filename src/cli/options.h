@@ -29,6 +29,7 @@ struct options { /* in the order of the groups */
 
     const char *opt, *opt_args;
     double momentum, weight_decay, norm_weight_decay, bias_weight_decay, dampening, label_smoothing;
+    double mixup_alpha, cutmix_alpha;
     int nesterov;
 
     const char *lr_scheduler, *lr_warmup_method;

@@ -240,6 +240,12 @@ static const struct flag optimizer_flags[] = {
          .value_name = "TEXT"),
     FLAG("label-smoothing", FLOAT, label_smoothing, "of the cross-entropy", .initial = "0", .min = 0,
          .max = 1),
+    FLAG("mixup-alpha", FLOAT, mixup_alpha,
+         "mix images, and their labels, with others of their shard: Beta(X, X) says how much", .initial = "0",
+         .min = 0, .max = 1e6),
+    FLAG("cutmix-alpha", FLOAT, cutmix_alpha,
+         "replace a box of each image by another's; with both, one of the two by chance", .initial = "0",
+         .min = 0, .max = 1e6),
 };
 GROUP(optimizer, "Optimiser");
 

@@ -131,13 +131,17 @@ static cvy_status open_loaders(struct cvy_task *task) {
 
 static cvy_status build(const struct cvy_task *task, cvy_graph *graph) {
     const struct cvy_task_options *o = &task->options;
+    const struct cvy_mixing mixing = {o->mixup_alpha, o->cutmix_alpha, o->input[1], o->input[2]};
+    const bool mixes = o->kind == CVY_TASK_TRAIN && (o->mixup_alpha > 0 || o->cutmix_alpha > 0);
     cvy_value images = cvy_input(graph, "images", o->input[0], o->input[1], o->input[2]);
+    if (mixes)
+        images = cvy_mix_images(graph, images, &mixing);
     cvy_value logits = cvy_model(graph, o->model, images, o->num_classes);
     cvy_output(graph, "logits", logits);
-    if (o->kind != CVY_TASK_PREDICT) {
-        cvy_value labels = cvy_labels(graph);
-        cvy_output(graph, "loss", cvy_cross_entropy(graph, logits, labels, o->label_smoothing));
-    }
+    if (mixes)
+        cvy_mixed_cross_entropy(graph, logits, cvy_labels(graph), o->label_smoothing, &mixing);
+    else if (o->kind != CVY_TASK_PREDICT)
+        cvy_cross_entropy(graph, logits, cvy_labels(graph), o->label_smoothing);
     return cvy_graph_status(graph);
 }
 

@@ -21,7 +21,8 @@ struct cvy_task_options {
     int64_t num_classes; /* 0: the data's, else the model's */
     int64_t input[3];    /* C,H,W; 0: the data's, else the model's */
     double label_smoothing;
-    const char *data;          /* a data spec; NULL: none, the plan alone is wanted */
+    double mixup_alpha, cutmix_alpha; /* of training; 0: none */
+    const char *data;                 /* a data spec; NULL: none, the plan alone is wanted */
     int n_mean_std;            /* numbers that loader.mean and .std were given for; 0: for all channels */
     cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */
     cvy_plan_options plan;     /* its batch_size and accumulate are taken from loader */

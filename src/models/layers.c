@@ -2,6 +2,7 @@
    distributions, and adds its operator. Operators are added by name, through cvy_apply.
    Invariant: a call on a graph that has an error does nothing and returns CVY_NONE. */
 #include "models/layers.h"
+#include "models/models.h"
 
 #include "ops/batch_norm.h"
 #include "ops/cross_entropy.h"
@@ -289,9 +290,8 @@ cvy_value cvy_batch_mean(cvy_graph *g, cvy_value x) {
     return cvy_apply(g, "batch_mean", "batch_mean", (cvy_value[]){x, divisor(g)}, 2, NULL);
 }
 
-cvy_value cvy_cross_entropy(cvy_graph *g, cvy_value logits, cvy_value labels, double label_smoothing) {
-    cvy_value loss = apply(g, "cross_entropy", "cross_entropy", (cvy_value[]){logits, labels, divisor(g)}, 3,
-                           "label_smoothing=%.17g", label_smoothing);
+/* Names the outputs of a classifier's loss, and adds its accuracy. */
+static cvy_value name_losses(struct cvy_graph *g, cvy_value loss, cvy_value logits, cvy_value labels) {
     cvy_value ranks = cvy_apply(g, "accuracy", "accuracy", (cvy_value[]){logits, labels}, 2, NULL);
     if (ranks == CVY_NONE)
         return CVY_NONE;
@@ -300,4 +300,36 @@ cvy_value cvy_cross_entropy(cvy_graph *g, cvy_value logits, cvy_value labels, do
     cvy_output(g, "ranks", ranks);
     cvy_output(g, "hits", sibling(g, ranks, CVY_ACCURACY_HITS));
     return loss;
+}
+
+cvy_value cvy_cross_entropy(cvy_graph *g, cvy_value logits, cvy_value labels, double label_smoothing) {
+    cvy_value loss = apply(g, "cross_entropy", "cross_entropy", (cvy_value[]){logits, labels, divisor(g)}, 3,
+                           "label_smoothing=%.17g", label_smoothing);
+    return name_losses(g, loss, logits, labels);
+}
+
+/* The numbers of the step's draw; its operator is the same wherever it is read, so no stage need tell another. */
+static cvy_value mix_draw(struct cvy_graph *g, const char *name, const struct cvy_mixing *what) {
+    const cvy_value rng = host_input(g, "rng", (struct cvy_desc){CVY_I64, CVY_SHAPE(3)});
+    return apply(g, "mix_draw", name, &rng, 1,
+                 "mixup_alpha=%.17g cutmix_alpha=%.17g image=%" PRId64 "x%" PRId64, what->mixup_alpha,
+                 what->cutmix_alpha, what->height, what->width);
+}
+
+cvy_value cvy_mix_images(struct cvy_graph *g, cvy_value images, const struct cvy_mixing *what) {
+    const cvy_value in[] = {images, mix_draw(g, "mix.images.draw", what)};
+    return cvy_apply(g, "mix", "mix.images", in, 2, NULL);
+}
+
+cvy_value cvy_mixed_cross_entropy(struct cvy_graph *g, cvy_value logits, cvy_value labels,
+                                  double label_smoothing, const struct cvy_mixing *what) {
+    struct cvy_shape shape;
+    if (!input_shape(g, "cross_entropy", logits, 2, &shape))
+        return CVY_NONE;
+    const cvy_value in[] = {labels, mix_draw(g, "mix.labels.draw", what)};
+    cvy_value targets = apply(g, "mix_targets", "mix.labels", in, 2, "classes=%" PRId64, shape.dim[1]);
+    cvy_value loss =
+        apply(g, "soft_cross_entropy", "cross_entropy", (cvy_value[]){logits, targets, divisor(g)}, 3,
+              "label_smoothing=%.17g", label_smoothing);
+    return name_losses(g, loss, logits, labels);
 }

@@ -1,24 +1,11 @@
-/* Numbers of base/rng.h: Philox 4x32-10 keyed by (seed, dropout, step, id), four at each position.
+#include "philox.h"
+
+/* Numbers of an operator at a position.
    in: …, {seed, step, first image of the shard} (i64); dim: …, id (3), CVY_RNG_DROPOUT (4) */
 CUDA_BODY void dropout_numbers(const struct cuda_args *a, uint64_t position, uint32_t number[4]) {
     const int64_t *state = cuda_integers(a, 1);
-    uint64_t key = (uint64_t)state[0] ^ (uint64_t)a->dim[4] << 56, step = (uint64_t)state[1];
-    key += 0x9E3779B97F4A7C15u; /* splitmix64 */
-    key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9u;
-    key = (key ^ key >> 27) * 0x94D049BB133111EBu;
-    key ^= key >> 31;
-    uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
-    number[0] = (uint32_t)position;
-    number[1] = (uint32_t)a->dim[3];
-    number[2] = (uint32_t)step;
-    number[3] = (uint32_t)(step >> 32) ^ (uint32_t)(position >> 32);
-    for (uint32_t round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * number[0], p1 = (uint64_t)0xCD9E8D57u * number[2];
-        number[0] = (uint32_t)(p1 >> 32) ^ number[1] ^ (key0 + round * 0x9E3779B9u);
-        number[2] = (uint32_t)(p0 >> 32) ^ number[3] ^ (key1 + round * 0xBB67AE85u);
-        number[1] = (uint32_t)p1;
-        number[3] = (uint32_t)p0;
-    }
+    cuda_philox((uint64_t)state[0] ^ (uint64_t)a->dim[4] << 56, (uint64_t)state[1], (uint32_t)a->dim[3],
+                position, number);
 }
 
 /* y = x scale where the element's number is not below the threshold, else 0; y may lie where x does. Element e of the

@@ -31,6 +31,7 @@ cvy_status cpu_rows_prepare(const struct cvy_device *device, const struct cvy_ca
     me->base.impl = work->impl;
     me->work = work;
     me->attrs = me + 1;
+    me->shape = *shape;
     me->images = shape->dim[0];
     me->n_rows = me->n = 1;
     for (int i = 0; i < shape->n; i++)

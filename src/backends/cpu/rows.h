@@ -9,8 +9,9 @@
 struct cpu_rows {
     struct cvy_kernel base;
     const struct cpu_rows_work *work;
-    const void *attrs; /* the operator's; behind the struct */
-    int64_t images;    /* dimension 0 of the tensor that is cut into rows */
+    const void *attrs;      /* the operator's; behind the struct */
+    struct cvy_shape shape; /* of the tensor that is cut into rows */
+    int64_t images;         /* its dimension 0 */
     int64_t n_rows, n;
     int n_parts;
     /* of the present run; absent ones are NULL */
