@@ -39,14 +39,15 @@ static int orientation_of(const uint8_t *bytes, size_t n_bytes) {
 
 static void the_tag_is_found(void **state) {
     (void)state;
-    uint8_t bytes[N_BYTES], later[N_BYTES + 18];
+    static const uint8_t other[] = {0xFF, 0xD8, 0xFF, 0xE0, 0, 16, 'J', 'F', 'I', 'F'};
+    uint8_t bytes[N_BYTES], later[N_BYTES + 18]; /* behind another segment, of 16 bytes */
     for (int value = 0; value <= 9; value++) {
         for (int is_big_endian = 0; is_big_endian < 2; is_big_endian++) {
             int expected = value >= 1 && value <= 8 ? value : 1;
             make(bytes, is_big_endian, value);
             assert_int_equal(orientation_of(bytes, sizeof bytes), expected);
-            memcpy(later, "\xFF\xD8\xFF\xE0\x00\x10JFIF", 10); /* behind another segment */
-            memset(later + 10, 0, 10);
+            memset(later, 0, 20);
+            memcpy(later, other, sizeof other);
             memcpy(later + 20, bytes + 2, N_BYTES - 2);
             assert_int_equal(orientation_of(later, sizeof later), expected);
         }

@@ -212,10 +212,9 @@ static cvy_status choose(struct cvy_device *device, struct cvy_call *call) {
 /* But where one pixel is spread that has no layout of its own, since it comes from a linear layer, dx lies as
    convolutions in bfloat16 want it. */
 static cvy_status choose_backward(struct cvy_device *device, struct cvy_call *call) {
-    const struct cvy_shape *small = &call->in[0].desc.shape;
     CVY_TRY(choose(device, call));
     if (sizeof(cpu_real) != sizeof(float) && call->n_in == 1 && !call->in[0].layout &&
-        small->dim[2] * small->dim[3] == 1)
+        call->in[0].desc.shape.dim[2] * call->in[0].desc.shape.dim[3] == 1)
         (void)cpu_layout_find(device, "acdb", &call->out[0].layout);
     return CVY_OK;
 }
