@@ -139,14 +139,14 @@ static cvy_status targets_infer(struct cvy_infer *call) {
 /* An image with a label that is no class, or whose partner has one, gets NaN: it is not hidden. */
 static void targets_reference(const struct cvy_reference *call) {
     int64_t images = call->in_desc[0].shape.dim[0];
-    double classes = (double)((const targets_attrs *)call->attrs)->classes,
-           share = call->in[1][CVY_MIX_SHARE];
+    int64_t classes = ((const targets_attrs *)call->attrs)->classes;
+    double share = call->in[1][CVY_MIX_SHARE];
     for (int64_t n = 0; n < images; n++) {
         double own = call->in[0][n], other = call->in[0][cvy_mix_partner(n, images)];
-        bool are_classes = own >= 0 && own < classes && other >= 0 && other < classes;
-        for (double k = 0; k < classes; k++)
-            call->out[0][(int64_t)((double)n * classes + k)] =
-                are_classes ? share * (k == own) + (1 - share) * (k == other) : NAN;
+        bool are_classes = own >= 0 && own < (double)classes && other >= 0 && other < (double)classes;
+        for (int64_t k = 0; k < classes; k++)
+            call->out[0][n * classes + k] =
+                are_classes ? share * ((double)k == own) + (1 - share) * ((double)k == other) : NAN;
     }
 }
 

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-static const struct cvy_conv2d_attrs three = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, {0, 0}};
+static const struct cvy_conv2d_attrs three = {
+    .kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}, .dilation = {1, 1}, .groups = 1};
 
 static bool rule(const char *algo, enum cpu_conv_pass pass, const struct cvy_conv2d_attrs *a, int64_t batch,
                  int64_t channels, int64_t size) {

@@ -113,9 +113,10 @@ static dnnl_status_t plain_md(int rank, const dnnl_dims_t dims, dnnl_data_type_t
     return dnnl_memory_desc_init_by_strides(out, rank, dims, type, strides);
 }
 
-cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *given, int64_t groups,
+cvy_status cpu_layout_md(const struct cvy_layout *layout, const struct cvy_desc *desc, int64_t groups,
                          dnnl_memory_desc_t *out) {
-    const struct cvy_desc seen = cpu_layout_desc(layout, given), *desc = &seen;
+    const struct cvy_desc seen = cpu_layout_desc(layout, desc);
+    desc = &seen;
     dnnl_data_type_t type;
     dnnl_dims_t dims = {0};
     int rank = 0;
