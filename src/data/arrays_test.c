@@ -163,7 +163,8 @@ static void damaged_gzip_is_named(void **state) {
     put_packed("train-images-idx3-ubyte.gz", images, sizeof images, 0);
     put_packed("train-labels-idx1-ubyte.gz", labels, sizeof labels, 9);
     expect_refused_below("idx", "", CVY_SPLIT_TRAIN, "labels-idx1-ubyte.gz: is cut short");
-    put("train-labels-idx1-ubyte.gz", "\x1f\x8b\x08\0\0\0\0\0\0\x03 no deflate stream", 30);
+    static const char no_stream[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03 no deflate stream";
+    put("train-labels-idx1-ubyte.gz", no_stream, sizeof no_stream);
     expect_refused_below("idx", "", CVY_SPLIT_TRAIN, "labels-idx1-ubyte.gz: is damaged: ");
 }
 

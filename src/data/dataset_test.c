@@ -40,7 +40,7 @@ static void unknown_formats_get_a_hint(void **state) {
     expect_refused("foldr:/data", CVY_ERR_USAGE, "did you mean 'folder'?");
     expect_refused("digit", CVY_ERR_USAGE, "did you mean 'digits'?");
     expect_refused("/home/me/cats", CVY_ERR_USAGE, "did you mean 'folder:/home/me/cats'?");
-    expect_refused("", CVY_ERR_USAGE, "known: digits, folder, ");
+    expect_refused("", CVY_ERR_USAGE, "known: cifar10, cifar100, csv, digits, ");
     expect_refused("digits:all", CVY_ERR_USAGE, "takes no argument");
 }
 
