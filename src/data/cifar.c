@@ -124,17 +124,12 @@ static cvy_status open_edition(const struct edition *edition, const char *dir, c
     struct cvy_array_set *set;
     struct cvy_pool pool = {0};
     CVY_TRY(cvy_array_set_new(3, SIDE, SIDE, &set));
+    *out = &set->head;
     set->head.preset = "cifar";
     memcpy(set->head.mean, edition->mean, sizeof edition->mean);
     memcpy(set->head.std, edition->std, sizeof edition->std);
     cvy_status status = fill(set, edition, dir, split, &pool);
     cvy_pool_free(&pool);
-    if (status == CVY_OK) {
-        *out = &set->head;
-        return CVY_OK;
-    }
-    cvy_dataset_clear(&set->head);
-    cvy_array_set_free(&set->head);
     return status;
 }
 

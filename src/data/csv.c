@@ -139,13 +139,7 @@ static cvy_status set_classes(struct list *list, struct cvy_dataset *head) {
         return CVY_OK;
     }
     CVY_TRY(name_rows(list));
-    CVY_TRY(CVY_ALLOC(head->class_names, list->names.n));
-    for (; head->n_classes < list->n_classes; head->n_classes++) {
-        char *name = strdup(list->names.data[head->n_classes]);
-        if (!name)
-            return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the names of the classes");
-        head->class_names[head->n_classes] = name;
-    }
+    CVY_TRY(cvy_dataset_name_classes(head, list->names.data, list->names.n));
     return CVY_OK;
 }
 
@@ -206,16 +200,11 @@ static cvy_status csv_open(const char *argument, cvy_split split, const cvy_log_
     struct list list = {.file = argument};
     char *text = NULL;
     CVY_TRY(cvy_file_set_new(&set));
+    *out = &set->head;
     cvy_status status = fill(set, &list, split, log, &text);
     free(text);
     cvy_vec_free(&list.rows);
     cvy_vec_free(&list.names);
-    if (status == CVY_OK) {
-        *out = &set->head;
-        return CVY_OK;
-    }
-    cvy_dataset_clear(&set->head);
-    cvy_file_set_free(&set->head);
     return status;
 }
 

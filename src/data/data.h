@@ -40,7 +40,7 @@ struct cvy_format {
     const char *prefix; /* "folder" for folder:DIR; "digits" */
     const char *help;   /* "folder:DIR   class folders, with train/ and val/ or test/ below if there" */
     /* `argument` is what stands behind the colon ("" when nothing does). Fills the head but for format, spec
-       and split, which the caller sets. */
+       and split, which the caller sets. After a failure the caller frees what *out holds, if it was set. */
     cvy_status (*open)(const char *argument, cvy_split split, const cvy_log_sink *log,
                        struct cvy_dataset **out);
     /* Everything but spec and class_names, which cvy_dataset_free releases before. */
@@ -68,7 +68,9 @@ cvy_status cvy_dataset_check(const struct cvy_dataset *dataset, int n_workers,
 
 /* For formats: class names "0", "1", … for n classes; sets n_classes. */
 cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n);
-/* For formats: frees spec and class_names, as after a failed open. */
+/* For formats: the classes of these names, which are copied; sets n_classes. */
+cvy_status cvy_dataset_name_classes(struct cvy_dataset *dataset, const char *const *names, size_t n);
+/* Frees spec and class_names. */
 void cvy_dataset_clear(struct cvy_dataset *dataset);
 
 #endif

@@ -54,9 +54,16 @@ static cvy_status open_spec(const char *spec, const char *prefix, const char *ar
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (strcmp(prefix, table[i]->prefix) != 0)
             continue;
-        CVY_TRY(table[i]->open(argument, split, log, out));
-        (*out)->format = table[i];
-        return CVY_OK;
+        struct cvy_dataset *dataset = NULL;
+        cvy_status status = table[i]->open(argument, split, log, &dataset);
+        if (status == CVY_OK) {
+            dataset->format = table[i];
+            *out = dataset;
+        } else if (dataset) {
+            cvy_dataset_clear(dataset);
+            table[i]->free(dataset);
+        }
+        return status;
     }
     return fail_unknown(spec, prefix);
 }
@@ -107,6 +114,17 @@ cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n) {
         struct cvy_text name = {0};
         cvy_text_printf(&name, "%lld", (long long)k);
         CVY_TRY(cvy_text_take(&name, &dataset->class_names[k]));
+    }
+    return CVY_OK;
+}
+
+cvy_status cvy_dataset_name_classes(struct cvy_dataset *dataset, const char *const *names, size_t n) {
+    CVY_TRY(CVY_ALLOC(dataset->class_names, n));
+    dataset->n_classes = (int64_t)n;
+    for (size_t k = 0; k < n; k++) {
+        dataset->class_names[k] = strdup(names[k]);
+        if (!dataset->class_names[k])
+            return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the names of the classes");
     }
     return CVY_OK;
 }

@@ -38,14 +38,9 @@ static cvy_status digits_open(const char *argument, cvy_split split, const cvy_l
         .order = CVY_NHWC,
         .preset = "none", /* a mirrored digit is no digit */
     };
-    cvy_status status;
-    CVY_TRY_OUT(cvy_dataset_number_classes(dataset, N_CLASSES));
     *out = dataset;
+    CVY_TRY(cvy_dataset_number_classes(dataset, N_CLASSES));
     return CVY_OK;
-out:
-    cvy_dataset_clear(dataset);
-    digits_free(dataset);
-    return status;
 }
 
 static cvy_status digits_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {

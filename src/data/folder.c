@@ -63,14 +63,9 @@ static cvy_status check_class_name(const char *path, const char *name) {
 static cvy_status set_classes(struct cvy_dataset *head, const char *path, const struct cvy_names *classes) {
     if (classes->names.n == 0)
         return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", path);
-    CVY_TRY(CVY_ALLOC(head->class_names, classes->names.n));
-    for (size_t k = 0; k < classes->names.n; k++) {
+    for (size_t k = 0; k < classes->names.n; k++)
         CVY_TRY(check_class_name(path, classes->names.data[k]));
-        head->class_names[k] = strdup(classes->names.data[k]);
-        if (!head->class_names[k])
-            return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the names of the classes");
-        head->n_classes++;
-    }
+    CVY_TRY(cvy_dataset_name_classes(head, classes->names.data, classes->names.n));
     return CVY_OK;
 }
 
@@ -136,15 +131,10 @@ static cvy_status folder_open(const char *argument, cvy_split split, const cvy_l
     struct cvy_file_set *set;
     struct cvy_names classes = {0}, present = {0};
     CVY_TRY(cvy_file_set_new(&set));
+    *out = &set->head;
     cvy_status status = fill(set, argument, split, log, &classes, &present);
     cvy_vec_free(&classes.names);
     cvy_vec_free(&present.names);
-    if (status == CVY_OK) {
-        *out = &set->head;
-        return CVY_OK;
-    }
-    cvy_dataset_clear(&set->head);
-    cvy_file_set_free(&set->head);
     return status;
 }
 

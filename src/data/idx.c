@@ -128,14 +128,9 @@ static cvy_status idx_open(const char *argument, cvy_split split, const cvy_log_
     struct cvy_array_set *set;
     struct cvy_pool pool = {0};
     CVY_TRY(cvy_array_set_new(1, 0, 0, &set));
+    *out = &set->head;
     cvy_status status = fill(set, argument, split, &pool);
     cvy_pool_free(&pool);
-    if (status == CVY_OK) {
-        *out = &set->head;
-        return CVY_OK;
-    }
-    cvy_dataset_clear(&set->head);
-    cvy_array_set_free(&set->head);
     return status;
 }
 

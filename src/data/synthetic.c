@@ -55,7 +55,7 @@ static void synthetic_free(struct cvy_dataset *dataset) { free(dataset); }
 static cvy_status synthetic_open(const char *argument, cvy_split split, const cvy_log_sink *log,
                                  struct cvy_dataset **out) {
     (void)split, (void)log;
-    struct cvy_dataset *head = NULL;
+    struct cvy_dataset *head;
     cvy_status status;
     char *text = strdup(argument);
     if (!text)
@@ -63,20 +63,15 @@ static cvy_status synthetic_open(const char *argument, cvy_split split, const cv
     CVY_TRY_OUT(CVY_ALLOC(head, 1));
     *head = (struct cvy_dataset){
         .n = 1000, .n_classes = 10, .dtype = CVY_U8, .order = CVY_NHWC, .preset = "none"};
+    *out = head;
     status = parse(head, text);
     if (status != CVY_OK) {
         status = cvy_fail_prefix(status, "data 'synthetic:%s': ", argument);
         goto out;
     }
     CVY_TRY_OUT(cvy_dataset_number_classes(head, head->n_classes));
-    *out = head;
-    head = NULL;
 out:
     free(text);
-    if (head) {
-        cvy_dataset_clear(head);
-        synthetic_free(head);
-    }
     return status;
 }
 

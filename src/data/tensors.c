@@ -100,14 +100,9 @@ static cvy_status tensors_open(const char *argument, cvy_split split, const cvy_
     struct tensor_set *set;
     CVY_TRY(CVY_ALLOC(set, 1));
     set->head = (struct cvy_dataset){.dtype = CVY_F32, .order = CVY_NCHW, .preset = "none"};
-    cvy_status status = open_file(set, argument);
-    if (status == CVY_OK) {
-        *out = &set->head;
-        return CVY_OK;
-    }
-    cvy_dataset_clear(&set->head);
-    tensors_free(&set->head);
-    return status;
+    *out = &set->head;
+    CVY_TRY(open_file(set, argument));
+    return CVY_OK;
 }
 
 static cvy_status tensors_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {

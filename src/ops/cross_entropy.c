@@ -23,8 +23,7 @@ static const struct cvy_shape one = {.n = 1, .dim = {1}};
 
 /* ---- reference: logits [N,K] --------------------------------------------------------------------- */
 
-/* log of the sum of exp(x), without overflow */
-static double log_sum_exp(const double *x, int64_t n) {
+double cvy_log_sum_exp(const double *x, int64_t n) {
     double largest = x[0], sum = 0;
     for (int64_t k = 1; k < n; k++)
         largest = x[k] > largest ? x[k] : largest;
@@ -38,7 +37,7 @@ static void forward_reference(const struct cvy_reference *call) {
     double smoothing = ((const entropy_attrs *)call->attrs)->label_smoothing, total = 0;
     for (int64_t n = 0; n < images; n++) {
         const double *x = call->in[LOGITS] + n * n_classes;
-        double lse = log_sum_exp(x, n_classes), sum_log_p = 0, label = call->in[LABELS][n];
+        double lse = cvy_log_sum_exp(x, n_classes), sum_log_p = 0, label = call->in[LABELS][n];
         for (int64_t k = 0; k < n_classes; k++) {
             sum_log_p += x[k] - lse;
             call->out[CVY_CROSS_ENTROPY_PROBABILITIES][n * n_classes + k] = exp(x[k] - lse);

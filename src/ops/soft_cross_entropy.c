@@ -33,13 +33,9 @@ static void forward_reference(const struct cvy_reference *call) {
     double smoothing = ((const entropy_attrs *)call->attrs)->label_smoothing, total = 0;
     for (int64_t n = 0; n < images; n++) {
         const double *x = call->in[LOGITS] + n * n_classes, *t = call->in[TARGETS] + n * n_classes;
-        double largest = x[0], sum = 0, loss = 0;
-        for (int64_t k = 1; k < n_classes; k++)
-            largest = fmax(largest, x[k]);
-        for (int64_t k = 0; k < n_classes; k++)
-            sum += exp(x[k] - largest);
+        double lse = cvy_log_sum_exp(x, n_classes), loss = 0;
         for (int64_t k = 0; k < n_classes; k++) {
-            double log_p = x[k] - largest - log(sum);
+            double log_p = x[k] - lse;
             call->out[CVY_CROSS_ENTROPY_PROBABILITIES][n * n_classes + k] = exp(log_p);
             loss -= smoothed(t[k], smoothing, n_classes) * log_p;
         }
