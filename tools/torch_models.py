@@ -101,6 +101,14 @@ def resnet20(**options):
     return ResNet([3, 3, 3], width=16, small=True, **options)
 
 
+def resnet32(**options):
+    return ResNet([5, 5, 5], width=16, small=True, **options)
+
+
+def resnet56(**options):
+    return ResNet([9, 9, 9], width=16, small=True, **options)
+
+
 class WideBlock(nn.Module):
     """Of a wide ResNet: batch norm and ReLU before each convolution."""
 

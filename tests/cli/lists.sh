@@ -2,7 +2,7 @@
 . "$SOURCE/tests/cli/harness"
 
 ok models
-for model in simple lenet5 resnet20 resnet18_cifar resnet18 resnet50; do
+for model in simple lenet5 resnet20 resnet32 resnet56 resnet18_cifar resnet18 resnet50; do
     has out "$model"
 done
 has out 11689512
