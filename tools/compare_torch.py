@@ -51,7 +51,7 @@ SMALL_SIZE, SIZE, N_IMAGES = 32, 64, 4  # of --all
 def build_net(model):
     """torchvision's, or the plain one of torch_models.py."""
     if torchvision and hasattr(torchvision.models, model):
-        options = {"aux_logits": False, "init_weights": True} if model == "googlenet" else {}
+        options = {"init_weights": True} if model == "googlenet" else {}
         return getattr(torchvision.models, model)(num_classes=CLASSES, **options)
     return getattr(torch_models, model)(num_classes=CLASSES)
 
@@ -93,6 +93,15 @@ def make_clear(net, size, n):
     return best[1], (torch.arange(n) * (CLASSES - 1)) % CLASSES, best[0]
 
 
+def loss(result, labels):
+    """With GoogLeNet's auxiliary heads as its paper weighs them."""
+    criterion = nn.functional.cross_entropy
+    if isinstance(result, torch.Tensor):
+        return criterion(result, labels)
+    return criterion(result.logits, labels) + 0.3 * (
+        criterion(result.aux_logits1, labels) + criterion(result.aux_logits2, labels))
+
+
 def sgd(net, images, labels, batch_size, lr, momentum, weight_decay):
     net = copy.deepcopy(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=lr, momentum=momentum, weight_decay=weight_decay)
@@ -102,7 +111,7 @@ def sgd(net, images, labels, batch_size, lr, momentum, weight_decay):
             if isinstance(m, torch_models.Dropout):
                 m.step = step
         optimizer.zero_grad()
-        nn.functional.cross_entropy(net(x), y).backward()
+        loss(net(x), y).backward()
         optimizer.step()
     return net
 

@@ -27,7 +27,7 @@ def line(name, tensor):
 
 for model in NAMES:
     with torch.device("cpu" if "regnet" in model else "meta"):  # regnet computes its widths with tensors
-        options = {"aux_logits": False, "init_weights": False} if model == "googlenet" else {}
+        options = {"init_weights": False} if model == "googlenet" else {}
         net = torchvision.models.get_model(model, **options)
     keys = "".join(line(*item) for item in net.state_dict().items())
     print(model, sum(p.numel() for p in net.parameters()), format(fnv1a(keys), "016x"))

@@ -228,11 +228,9 @@ def replace_dropouts(net, numbers):
     """Gives the net's dropouts, in the order of its modules, Convoy's numbers; `numbers` are those of the operators.
     torchvision's MBConv has a StochasticDepth even where it has no shortcut, and does not run it there."""
     numbers = list(numbers)
-    for parent in list(net.modules()):
-        if not getattr(parent, "use_res_connect", True):
-            continue
-        for name, child in list(parent.named_children()):
-            kind = type(child).__name__
-            if kind in ("Dropout", "StochasticDepth") and child.p > 0:
-                setattr(parent, name, Dropout(child.p, numbers.pop(0), kind == "StochasticDepth"))
+    for path, child in list(net.named_modules()):
+        parent, name = net.get_submodule(path.rpartition(".")[0]), path.rpartition(".")[2]
+        kind = type(child).__name__
+        if getattr(parent, "use_res_connect", True) and kind in ("Dropout", "StochasticDepth") and child.p > 0:
+            setattr(parent, name, Dropout(child.p, numbers.pop(0), kind == "StochasticDepth"))
     assert not numbers, "Convoy has more dropouts than PyTorch"

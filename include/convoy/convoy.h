@@ -183,7 +183,7 @@ CVY_API cvy_value cvy_mean(cvy_graph *graph, cvy_value x);
 CVY_API cvy_value cvy_batch_mean(cvy_graph *graph, cvy_value x);
 /* The usual loss, shape 1: the batch's mean of -log softmax(logits)[label], where label_smoothing (0 to 1) is the
    share of the target that goes to all classes. logits: N,classes; labels: N, 0 … classes - 1.
-   Names the outputs "loss", "losses", "ranks" and "hits" by itself. */
+   Names the outputs "loss", "losses", "ranks" and "hits" by itself. Auxiliary heads (googlenet) join the loss. */
 CVY_API cvy_value cvy_cross_entropy(cvy_graph *graph, cvy_value logits, cvy_value labels,
                                     double label_smoothing);
 

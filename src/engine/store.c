@@ -35,8 +35,11 @@ static int32_t home_stage(const struct cvy_graph *g, const struct cvy_graph *eva
 
 static cvy_status add_stored(struct cvy_store *store, const struct cvy_value_info *info,
                              const struct cvy_device *device) {
-    struct cvy_stored stored = {
-        .kind = info->kind, .desc = info->desc, .init = info->init, .layout = info->layout};
+    struct cvy_stored stored = {.kind = info->kind,
+                                .desc = info->desc,
+                                .init = info->init,
+                                .is_auxiliary = info->is_auxiliary,
+                                .layout = info->layout};
     char *name = NULL;
     CVY_TRY(cvy_pool_strdup(&store->pool, info->name, &name));
     stored.name = name;

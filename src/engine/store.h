@@ -11,6 +11,7 @@ struct cvy_stored {
     enum cvy_value_kind kind; /* PARAM, BUFFER, STATE or HYPER */
     struct cvy_desc desc;
     struct cvy_init init;
+    bool is_auxiliary;                /* as in cvy_value_info */
     const struct cvy_layout *layout;  /* the master; NULL: plain */
     struct cvy_place place;           /* in PERSIST */
     struct cvy_kernel *pack, *unpack; /* plain to master and back; NULL when the master is plain */

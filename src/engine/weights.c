@@ -126,11 +126,13 @@ static cvy_status check_tensor(struct cvy_weights_file *file, const char *path, 
     return status;
 }
 
-/* What of a file is loaded: all that is selected but those names, which the file may have or not. */
+/* What of a file is loaded: all that is selected but those names, which the file may have or not, and but the auxiliary
+   heads where it has none of them. */
 struct wanted {
     selector select;
     const char *const *but;
     size_t n_but;
+    bool lacks_auxiliary;
 };
 
 static bool is_left_out(const struct wanted *wanted, const char *name) {
@@ -142,7 +144,8 @@ static bool is_left_out(const struct wanted *wanted, const char *name) {
 }
 
 static bool is_wanted(const struct wanted *wanted, const struct cvy_stored *s) {
-    return wanted->select(s) && !is_left_out(wanted, s->name);
+    return wanted->select(s) && !is_left_out(wanted, s->name) &&
+           !(wanted->lacks_auxiliary && s->is_auxiliary);
 }
 
 /* Everything is checked before anything is changed. */
@@ -183,12 +186,28 @@ out:
     return status;
 }
 
-static cvy_status load(struct cvy_session *session, const struct wanted *wanted, const char *path) {
+/* Are there auxiliary heads, of which the file has nothing? */
+static bool lacks_auxiliary(const struct cvy_session *session, const struct cvy_weights_file *file) {
+    bool any = false;
+    for (size_t i = 0; i < session->stored.n; i++) {
+        const struct cvy_stored *s = session->stored.data[i];
+        if (s->is_auxiliary && cvy_weights_file_has(file, s->name))
+            return false;
+        any = any || s->is_auxiliary;
+    }
+    return any;
+}
+
+static cvy_status load(struct cvy_session *session, const struct wanted *given, const char *path) {
+    struct wanted wanted = *given;
     struct cvy_weights_file *file = NULL;
     CVY_TRY(cvy_weights_file_open(path, &file));
-    cvy_status status = check_file(session, wanted, path, file);
+    wanted.lacks_auxiliary = lacks_auxiliary(session, file);
+    cvy_status status = check_file(session, &wanted, path, file);
     if (status == CVY_OK)
-        status = load_values(session, wanted, file);
+        status = load_values(session, &wanted, file);
+    if (status == CVY_OK && wanted.lacks_auxiliary && session->plan->train && wanted.select == is_weight)
+        cvy_log(&session->plan->options.log, CVY_LOG_INFO, "%s has no auxiliary heads: they are new", path);
     cvy_weights_file_free(file);
     return status == CVY_OK ? cvy_session_spread(session) : status;
 }

@@ -21,6 +21,7 @@ static cvy_status copy_root(struct cvy_graph *to, const struct cvy_value_info *f
     copy->layout = from->layout;
     copy->has_batch = from->has_batch;
     copy->is_frozen = from->is_frozen;
+    copy->is_auxiliary = from->is_auxiliary;
     return CVY_OK;
 }
 

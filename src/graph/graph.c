@@ -22,6 +22,7 @@ void cvy_graph_free(cvy_graph *g) {
     cvy_vec_free(&g->nodes);
     cvy_vec_free(&g->reducibles);
     cvy_vec_free(&g->outputs);
+    cvy_vec_free(&g->auxiliaries);
     cvy_names_free(&g->names);
     cvy_pool_free(&g->pool);
     free(g);

@@ -47,6 +47,7 @@ struct cvy_value_info {
     const struct cvy_layout *layout; /* set by the choose pass; owned by the backend's device */
     bool is_private;                 /* see cvy_op.private_out */
     bool is_frozen;                  /* PARAM: gets no gradient */
+    bool is_auxiliary;               /* PARAM, BUFFER: of an auxiliary head; a file of weights may lack it */
     bool
         has_batch; /* INPUT: its first dimension is the batch. Said once, where the input is made, never guessed
                          from a size: "divisor" and "rng" have none */
@@ -88,11 +89,18 @@ struct cvy_named_output {
     cvy_value value;
 };
 
+/* Logits that the loss looks at, too, and evaluation does not. */
+struct cvy_auxiliary {
+    cvy_value logits;
+    double weight; /* of their loss; the usual one has 1 */
+};
+
 struct cvy_graph {
     CVY_VEC(struct cvy_value_info) values;
     CVY_VEC(struct cvy_node) nodes;
     CVY_VEC(struct cvy_reducible) reducibles; /* filled by autodiff, in the order the values are made */
     CVY_VEC(struct cvy_named_output) outputs;
+    CVY_VEC(struct cvy_auxiliary) auxiliaries; /* for the builder: those whose loss was not added yet */
     int32_t n_buckets;
     struct cvy_pool pool;
     struct cvy_names names; /* of values */

@@ -302,10 +302,49 @@ static cvy_value name_losses(struct cvy_graph *g, cvy_value loss, cvy_value logi
     return loss;
 }
 
+void cvy_auxiliary_head(struct cvy_graph *g, size_t first_value, cvy_value logits, double weight) {
+    for (size_t v = first_value; v < g->values.n; v++) {
+        struct cvy_value_info *info = &g->values.data[v];
+        info->is_auxiliary = info->kind == CVY_VALUE_PARAM || info->kind == CVY_VALUE_BUFFER;
+    }
+    if (g->error.code == CVY_OK)
+        cvy_builder_result(g, cvy_vec_push(&g->auxiliaries, (struct cvy_auxiliary){logits, weight}),
+                           CVY_NONE);
+}
+
+/* What logits are held against: labels, or class probabilities. */
+struct criterion {
+    const char *op;
+    cvy_value targets;
+    double label_smoothing;
+};
+
+static cvy_value loss_of(struct cvy_graph *g, const struct criterion *c, const char *name, cvy_value logits) {
+    return apply(g, c->op, name, (cvy_value[]){logits, c->targets, divisor(g)}, 3, "label_smoothing=%.17g",
+                 c->label_smoothing);
+}
+
+/* The loss, and what each auxiliary head adds to it; the other outputs are the model's own. */
+static cvy_value add_losses(struct cvy_graph *g, const struct criterion *c, cvy_value logits,
+                            cvy_value labels) {
+    cvy_value total = name_losses(g, loss_of(g, c, "cross_entropy", logits), logits, labels);
+    if (g->auxiliaries.n == 0)
+        return total;
+    for (size_t i = 0; i < g->auxiliaries.n; i++) {
+        const struct cvy_auxiliary *head = &g->auxiliaries.data[i];
+        const cvy_value in[] = {
+            loss_of(g, c, "auxiliary", head->logits),
+            apply(g, "constant", "auxiliary.weight", NULL, 0, "value=%.17g", head->weight)};
+        total = cvy_add(g, total, cvy_apply(g, "mul", "auxiliary.weighted", in, 2, NULL));
+    }
+    g->auxiliaries.n = 0;
+    cvy_output(g, "loss", total);
+    return total;
+}
+
 cvy_value cvy_cross_entropy(cvy_graph *g, cvy_value logits, cvy_value labels, double label_smoothing) {
-    cvy_value loss = apply(g, "cross_entropy", "cross_entropy", (cvy_value[]){logits, labels, divisor(g)}, 3,
-                           "label_smoothing=%.17g", label_smoothing);
-    return name_losses(g, loss, logits, labels);
+    const struct criterion c = {"cross_entropy", labels, label_smoothing};
+    return add_losses(g, &c, logits, labels);
 }
 
 /* The numbers of the step's draw; its operator is the same wherever it is read, so no stage need tell another. */
@@ -328,8 +367,6 @@ cvy_value cvy_mixed_cross_entropy(struct cvy_graph *g, cvy_value logits, cvy_val
         return CVY_NONE;
     const cvy_value in[] = {labels, mix_draw(g, "mix.labels.draw", what)};
     cvy_value targets = apply(g, "mix_targets", "mix.labels", in, 2, "classes=%" PRId64, shape.dim[1]);
-    cvy_value loss =
-        apply(g, "soft_cross_entropy", "cross_entropy", (cvy_value[]){logits, targets, divisor(g)}, 3,
-              "label_smoothing=%.17g", label_smoothing);
-    return name_losses(g, loss, logits, labels);
+    const struct criterion c = {"soft_cross_entropy", targets, label_smoothing};
+    return add_losses(g, &c, logits, labels);
 }

@@ -18,6 +18,10 @@ cvy_value cvy_layer_parameter(struct cvy_graph *g, const char *layer, const char
 /* Zero for all of an image with probability p, else x / (1 - p); in evaluation x. p = 0: x itself. */
 cvy_value cvy_stochastic_depth(struct cvy_graph *g, cvy_value x, double p);
 
+/* The values from the first one on are an auxiliary head, which ends in `logits`: the next loss of the graph gets
+   `weight` times theirs, and files of weights may lack its parameters. */
+void cvy_auxiliary_head(struct cvy_graph *g, size_t first_value, cvy_value logits, double weight);
+
 /* A name made as by printf, "layer1.0.conv1", that lives as long as the graph. NULL when there is no memory:
    then the graph has that error, and adds no more layers. */
 const char *cvy_layer_name(struct cvy_graph *g, const char *format, ...)
