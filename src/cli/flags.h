@@ -86,6 +86,8 @@ void flags_help(const struct flag_group *const *groups, struct cvy_text *out);
 /* The configuration: {"flags": {"batch-size": 64, …}}, or the inner object alone; what run.json holds. Sets all but
    the flags that were given. */
 cvy_status flags_read_config(struct flag_values *values, const char *path);
+/* json_load_file, to which a folder is an empty file: here it is an error that says so. */
+json_t *flags_load_json(const char *path, json_error_t *error);
 /* A new object of all fields that have a value, to be written with FLAGS_JSON; NULL without memory. */
 enum { FLAGS_DIGITS = 15 }; /* a decimal number of so many digits reads back as the same double */
 #define FLAGS_JSON (JSON_INDENT(2) | JSON_REAL_PRECISION(FLAGS_DIGITS))

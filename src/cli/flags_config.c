@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Fewest digits that give the same double again; returns how many. */
 static int print_real(double value, struct cvy_text *out) {
@@ -138,9 +139,18 @@ static cvy_status set_from_json(struct flag_values *values, const char *name, co
     return flags_set(values, name, kept);
 }
 
+json_t *flags_load_json(const char *path, json_error_t *error) {
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return json_load_file(path, JSON_REJECT_DUPLICATES, error);
+    *error = (json_error_t){.line = -1};
+    snprintf(error->text, sizeof error->text, "is a folder: name the file");
+    return NULL;
+}
+
 cvy_status flags_read_config(struct flag_values *values, const char *path) {
     json_error_t error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = flags_load_json(path, &error);
     if (!root)
         return error.line < 0
                    ? CVY_FAIL(CVY_ERR_USAGE, "--config %s: %s", path, error.text)

@@ -145,7 +145,7 @@ cvy_status tuning_apply(struct flag_values *values) {
     if (o->resume)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--tuning and --resume: a run that goes on keeps its settings; leave --tuning out");
-    json_t *root = json_load_file(o->tuning, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = flags_load_json(o->tuning, &error);
     if (!root)
         return CVY_FAIL(CVY_ERR_DATA, "--tuning %s: %s", o->tuning, error.text);
     cvy_status status = apply(values, root, o->tuning);

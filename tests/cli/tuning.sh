@@ -62,6 +62,9 @@ fails 3 "flag 'shards' is no text" train $train --tuning other.json
 echo '{}' >other.json
 fails 3 "is no file of" train $train --tuning other.json
 fails 3 "nowhere.json" train $train --tuning nowhere.json
+mkdir folder
+fails 3 "--tuning folder: is a folder" train $train --tuning folder
+fails 2 "--config folder: is a folder" train --config folder
 fails 2 "nowhere to write to: give --tuning FILE" bench tune $bench
 fails 2 "no model is named" bench tune --tuning x.json
 fails 2 "only backend cpu has settings to tune, not reference" bench tune --model lenet5 --input 1x8x8 --batch-size 2 --steps 1 \
