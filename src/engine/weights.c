@@ -148,11 +148,19 @@ static bool is_wanted(const struct wanted *wanted, const struct cvy_stored *s) {
            !(wanted->lacks_auxiliary && s->is_auxiliary);
 }
 
+/* PyTorch before 0.4.1 did not count batches, and files of that time are still about; it takes them, too. */
+static bool is_uncounted(const struct cvy_weights_file *file, const struct cvy_stored *s) {
+    static const char count[] = ".num_batches_tracked";
+    size_t n = strlen(s->name);
+    return s->kind == CVY_VALUE_BUFFER && n >= sizeof count &&
+           strcmp(s->name + n - (sizeof count - 1), count) == 0 && !cvy_weights_file_has(file, s->name);
+}
+
 /* Everything is checked before anything is changed. */
 static cvy_status check_file(const struct cvy_session *session, const struct wanted *wanted, const char *path,
                              struct cvy_weights_file *file) {
     for (size_t i = 0; i < session->stored.n; i++) {
-        if (is_wanted(wanted, session->stored.data[i]))
+        if (is_wanted(wanted, session->stored.data[i]) && !is_uncounted(file, session->stored.data[i]))
             CVY_TRY(check_tensor(file, path, session->stored.data[i]));
     }
     for (size_t i = 0; i < cvy_weights_file_count(file); i++) {
@@ -175,7 +183,7 @@ static cvy_status load_values(struct cvy_session *session, const struct wanted *
         const struct cvy_stored *s = session->stored.data[i];
         struct cvy_desc desc;
         const void *bytes;
-        if (!is_wanted(wanted, s))
+        if (!is_wanted(wanted, s) || is_uncounted(file, s))
             continue;
         CVY_TRY_OUT(cvy_weights_file_find(file, s->name, &desc, &bytes));
         memcpy(host, bytes, cvy_desc_bytes(&desc)); /* the file's bytes lie at any address */

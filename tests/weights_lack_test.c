@@ -1,4 +1,4 @@
-/* Auxiliary heads: what they add to the loss, and files of weights with and without them. */
+/* What files of weights may lack: auxiliary heads, and counts of batches; and what such heads add to the loss. */
 #include "models/layers.h"
 #include "small_network.h"
 
@@ -115,10 +115,51 @@ static void files_may_lack_them(void **state) {
     remove("part.safetensors");
 }
 
+/* A file with all of small_network.h's tensors but bn.num_batches_tracked. */
+static void save_uncounted(const char *file, bool has_variance) {
+    cvy_graph *g = open_graph();
+    cvy_plan *plan;
+    cvy_session *session;
+    const struct cvy_init one = {CVY_INIT_ONE, 0};
+    cvy_value x = cvy_input(g, "images", 1, SIDE, SIDE);
+    x = cvy_conv2d(g, x, &(cvy_conv2d_args){.name = "conv", .out_channels = 4, .kernel = 3});
+    cvy_layer_parameter(g, "bn", "weight", CVY_SHAPE(4), one);
+    cvy_layer_parameter(g, "bn", "bias", CVY_SHAPE(4), one);
+    cvy_layer_parameter(g, "bn", "running_mean", CVY_SHAPE(4), one);
+    cvy_layer_parameter(g, "bn", has_variance ? "running_var" : "variance", CVY_SHAPE(4), one);
+    x = cvy_linear(g, cvy_flatten(g, x), &(cvy_linear_args){.name = "fc", .out_features = CLASSES});
+    cvy_cross_entropy(g, x, cvy_labels(g), 0);
+    cvy_plan_options options = good_options("cpu:0");
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    cvy_graph_free(g);
+    assert_ok(cvy_session_new(plan, &session));
+    assert_ok(cvy_save_weights(session, file));
+    close_both(session, plan);
+}
+
+static void files_may_lack_counts(void **state) {
+    (void)state;
+    cvy_graph *g = make_graph(4);
+    cvy_plan_options options = good_options("cpu:0");
+    cvy_plan *plan;
+    cvy_session *session;
+    assert_ok(cvy_plan_new(g, &options, &plan));
+    cvy_graph_free(g);
+    assert_ok(cvy_session_new(plan, &session));
+    save_uncounted("uncounted.safetensors", true);
+    assert_ok(cvy_load_weights(session, "uncounted.safetensors"));
+    save_uncounted("uncounted.safetensors", false);
+    assert_fails(cvy_load_weights(session, "uncounted.safetensors"), CVY_ERR_DATA,
+                 "no tensor 'bn.running_var'");
+    close_both(session, plan);
+    remove("uncounted.safetensors");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_is_a_weighted_sum),
         cmocka_unit_test(files_may_lack_them),
+        cmocka_unit_test(files_may_lack_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
