@@ -55,6 +55,9 @@ def seeds():
     save(state(), "old", _use_new_zipfile_serialization=False)
     save({"w": count(1).expand(3)}, "expanded")
     save({"w": count(2), "evil": pathlib.PurePosixPath("x")}, "path")
+    dense = "norm.1.weight", "conv.2.weight", "norm.3.weight", "norm2.bias"
+    save({f"denseblock1.denselayer12.{k}": count(1) for k in dense},
+         "densenet")
     save({"w": 3}, "no_tensor")
     save(count(2), "no_dict")
 

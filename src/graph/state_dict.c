@@ -156,11 +156,28 @@ static item *inner_dict(const struct cvy_pickle *p, const char *name) {
     return NULL;
 }
 
+/* torchvision's files of densenets are older than the names of its layers, and it renames them as it reads them:
+   "…denselayer3.norm.1.weight" is "…denselayer3.norm1.weight", and "conv" likewise. */
+static void rename_dense_layer(char *name) {
+    static const char layer[] = "denselayer", *const parts[] = {".norm.", ".conv."};
+    char *at = strstr(name, layer);
+    if (!at)
+        return;
+    at += sizeof layer - 1;
+    at += strspn(at, "0123456789");
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(parts[i]);
+        if (strncmp(at, parts[i], n) == 0 && (at[n] == '1' || at[n] == '2') && at[n + 1] == '.')
+            memmove(at + n - 1, at + n, strlen(at + n) + 1);
+    }
+}
+
 static cvy_status copy_name(struct cvy_state_dict *dict, item *key, const char **out) {
     if (key->kind != CVY_PICKLE_TEXT || memchr(key->text, '\0', key->n_text))
         return CVY_FAIL(CVY_ERR_DATA, "a key of its dict is not a name: is it a state_dict()?");
     char *name;
     CVY_TRY(cvy_pool_printf(&dict->pool, &name, "%.*s", (int)key->n_text, key->text));
+    rename_dense_layer(name);
     for (const char *c = name; *c; c++) {
         if ((unsigned char)*c < ' ')
             return CVY_FAIL(CVY_ERR_DATA, "a name in its dict has a control character");

@@ -53,6 +53,19 @@ static void test_layouts_and_wrappers(void **state) {
     assert_state(SEEDS "timm");
 }
 
+/* Names from before torchvision's present ones. */
+static void test_old_names(void **state) {
+    (void)state;
+    struct cvy_weights_file *file;
+    assert_ok(cvy_weights_file_open(SEEDS "densenet", &file));
+    assert_int_equal(cvy_weights_file_count(file), 4);
+    assert_true(cvy_weights_file_has(file, "denseblock1.denselayer12.norm1.weight"));
+    assert_true(cvy_weights_file_has(file, "denseblock1.denselayer12.conv2.weight"));
+    assert_true(cvy_weights_file_has(file, "denseblock1.denselayer12.norm2.bias"));
+    assert_true(cvy_weights_file_has(file, "denseblock1.denselayer12.norm.3.weight"));
+    cvy_weights_file_free(file);
+}
+
 static void test_types(void **state) {
     (void)state;
     struct cvy_weights_file *file;
@@ -172,9 +185,13 @@ static void test_good_pickle(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts_and_wrappers), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_refused_files),        cmocka_unit_test(test_damaged_files),
-        cmocka_unit_test(test_hostile_pickles),      cmocka_unit_test(test_good_pickle),
+        cmocka_unit_test(test_layouts_and_wrappers),
+        cmocka_unit_test(test_old_names),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_refused_files),
+        cmocka_unit_test(test_damaged_files),
+        cmocka_unit_test(test_hostile_pickles),
+        cmocka_unit_test(test_good_pickle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
