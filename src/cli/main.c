@@ -105,14 +105,17 @@ static cvy_status find_command(int argc, char **argv, const struct command **out
     const char *names[32];
     size_t n;
     const struct command *const *table = command_table(&n);
+    *n_words = 0; /* "data check" goes before "data" */
     for (size_t i = 0; i < n && i < 32; i++) {
         names[i] = table[i]->name;
-        *n_words = match(names[i], argc, argv);
-        if (*n_words) {
+        int matched = match(names[i], argc, argv);
+        if (matched > *n_words) {
+            *n_words = matched;
             *out = table[i];
-            return CVY_OK;
         }
     }
+    if (*n_words)
+        return CVY_OK;
     CVY_TRY(find_second_word(argc, argv));
     const char *near = cvy_nearest(argv[0], names, n);
     if (near)
