@@ -1,9 +1,10 @@
 /* Flags to and from JSON: --config FILE reads what run.json wrote. */
 #include "cli/flags.h"
 
+#include "data/scan.h"
+
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Fewest digits that give the same double again; returns how many. */
 static int print_real(double value, struct cvy_text *out) {
@@ -140,8 +141,7 @@ static cvy_status set_from_json(struct flag_values *values, const char *name, co
 }
 
 json_t *flags_load_json(const char *path, json_error_t *error) {
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (!cvy_is_folder(path))
         return json_load_file(path, JSON_REJECT_DUPLICATES, error);
     *error = (json_error_t){.line = -1};
     snprintf(error->text, sizeof error->text, "is a folder: name the file");
