@@ -19,6 +19,8 @@ struct net {
     struct cuda_device *me;
     pthread_mutex_t lock; /* of comm against abort */
     ncclComm_t comm;      /* NULL: given up */
+    cudaStream_t own;     /* of what is posted; NULL: nothing was */
+    cudaEvent_t before;   /* what stood in the present stream then */
 };
 
 /* When this GPU itself has failed, that is why NCCL fails; else another device, or the way to it, is lost. */
@@ -102,6 +104,15 @@ static cvy_status finalize(struct net *net) {
     return CVY_OK;
 }
 
+/* Of a device that hangs they are left. */
+static void close_own(struct net *net) {
+    bool is_done = net->own && cuda_wait(net->me, net->own) == CVY_OK;
+    if (is_done)
+        (void)cudaStreamDestroy(net->own);
+    if (net->before)
+        (void)cudaEventDestroy(net->before);
+}
+
 static void close_net(void *argument) {
     struct net *net = argument;
     if (!net)
@@ -109,6 +120,7 @@ static void close_net(void *argument) {
     if (net->comm && cudaSetDevice(net->me->gpu) == cudaSuccess)
         (void)finalize(net);
     abort_net(net);
+    close_own(net);
     pthread_mutex_destroy(&net->lock);
     free(net);
 }
@@ -166,6 +178,30 @@ static cvy_status send_bytes(void *argument, const void *bytes, size_t n_bytes, 
     return CVY_OK;
 }
 
+static cvy_status open_own(struct net *net) {
+    if (!net->before)
+        TRY_CUDA(net->me, cudaEventCreateWithFlags(&net->before, cudaEventDisableTiming));
+    if (!net->own)
+        TRY_CUDA(net->me, cudaStreamCreateWithFlags(&net->own, cudaStreamNonBlocking));
+    return CVY_OK;
+}
+
+static cvy_status post(void *argument, const void *bytes, size_t n_bytes, int to, void **mark) {
+    struct net *net = argument;
+    cudaEvent_t event = *mark;
+    CVY_TRY(open_own(net));
+    if (!event)
+        TRY_CUDA(net->me, cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    *mark = event;
+    TRY_CUDA(net->me, cudaEventRecord(net->before, cuda_stream(net->me)));
+    TRY_CUDA(net->me, cudaStreamWaitEvent(net->own, net->before, 0));
+    /* a group of one: NCCL makes it itself */
+    CALL_NCCL(net, ncclSend(bytes, n_bytes, ncclUint8, to, net->comm, net->own));
+    CVY_TRY(finish(net, "enqueue a message"));
+    TRY_CUDA(net->me, cudaEventRecord(event, net->own));
+    return CVY_OK;
+}
+
 static cvy_status recv_bytes(void *argument, void *bytes, size_t n_bytes, int from) {
     struct net *net = argument;
     CALL_NCCL(net, ncclRecv(bytes, n_bytes, ncclUint8, from, net->comm, cuda_stream(net->me)));
@@ -188,6 +224,7 @@ const struct cvy_net cuda_net = {
     .send = send_bytes,
     .recv = recv_bytes,
     .sum = sum,
+    .post = post,
     .abort = abort_net,
     .close = close_net,
 };

@@ -52,6 +52,8 @@ struct cvy_group {
     struct cvy_peer_state *peers; /* there (peers.c) */
     struct cvy_net_state {        /* there (net.c) */
         void *_Atomic net;
+        const struct cvy_transport *hosts;  /* that opened the group */
+        struct cvy_net_link *_Atomic links; /* that this member is an end of */
         float *scratch;
         size_t scratch_bytes;
     } net;

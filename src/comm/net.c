@@ -22,6 +22,7 @@ static void attach(struct cvy_group *me, struct cvy_device *device) { me->device
 static cvy_status open_net(struct cvy_group *me, const struct cvy_transport *transport) {
     char id[CVY_NET_ID] = {0};
     void *net = NULL;
+    me->net.hosts = transport;
     if (atomic_load(&me->net.net))
         return CVY_OK;
     if (me->rank == 0)
@@ -37,9 +38,11 @@ void cvy_net_abort(struct cvy_group *member) {
     void *net = atomic_load(&member->net.net);
     if (net)
         ops(member)->abort(net);
+    cvy_net_links_abort(member);
 }
 
 void cvy_net_state_free(struct cvy_group *member) {
+    cvy_net_links_free(member);
     void *net = atomic_exchange(&member->net.net, NULL);
     if (!net)
         return;
@@ -130,8 +133,7 @@ static cvy_status take(struct cvy_group *me, const struct sum *s, float *at, siz
     return n ? ops(me)->recv(s->net, at, n * sizeof(float), from) : CVY_OK;
 }
 
-/* What was begun must end, also after a failure, which then counts. */
-static cvy_status end_after(struct cvy_group *me, void *net, cvy_status status) {
+cvy_status cvy_net_end_after(struct cvy_group *me, void *net, cvy_status status) {
     struct cvy_error error;
     cvy_error_save(&error, status);
     cvy_status ended = ops(me)->end(net);
@@ -189,10 +191,10 @@ static cvy_status reduce(struct cvy_group *me, int slot, const struct cvy_reduct
     CVY_TRY(cvy_hub_check(me, what->name, 0));
     CVY_TRY(lay_out(me, what, &sum));
     CVY_TRY(ops(me)->begin(sum.net));
-    CVY_TRY(end_after(me, sum.net, scatter(me, &sum)));
+    CVY_TRY(cvy_net_end_after(me, sum.net, scatter(me, &sum)));
     CVY_TRY(add_up(me, &sum));
     CVY_TRY(ops(me)->begin(sum.net));
-    return end_after(me, sum.net, gather(me, &sum));
+    return cvy_net_end_after(me, sum.net, gather(me, &sum));
 }
 
 /* ---- reductions in the network's own order ------------------------------------------------------------ */
@@ -248,7 +250,7 @@ static cvy_status broadcast(struct cvy_group *me, int root, void *bytes, size_t 
     if (n_bytes == 0)
         return CVY_OK;
     CVY_TRY(ops(me)->begin(net));
-    return end_after(me, net, pass_on(me, net, root, bytes, n_bytes));
+    return cvy_net_end_after(me, net, pass_on(me, net, root, bytes, n_bytes));
 }
 
 /* ---- the tables ------------------------------------------------------------------------------------ */
@@ -260,6 +262,9 @@ static const struct cvy_device_transport net = {
     .reserve = reserve_for,
     .reduce = reduce,
     .broadcast = broadcast,
+    .link_open = cvy_net_link_open,
+    .send = cvy_net_send,
+    .recv = cvy_net_recv,
 };
 
 static const struct cvy_device_transport fast_net = {

@@ -31,12 +31,15 @@ static int32_t device_of(const struct cvy_worker *w, int32_t stage) {
 
 size_t cvy_links_bytes(const struct cvy_worker *w) {
     const struct cvy_program *p = w->program;
+    const struct cvy_device_transport *on_devices = w->plan->team.on_devices;
     size_t bytes = 0;
     for (int32_t peer = 0; peer < p->n_stages; peer++) {
         size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
-        /* within a process the receiver reads from the sender's ring; else it has one, too */
+        /* within a process the receiver reads from the sender's ring; else it has one, too, or a place for a network */
         bool is_far = cvy_plan_process(w->plan, device_of(w, peer)) != cvy_plan_process(w->plan, w->rank);
-        bytes += (size_t)capacity(p) * (to + (is_far ? from : 0));
+        bool is_net = on_devices && on_devices->open;
+        size_t n_places = is_net ? 1 : is_far ? (size_t)capacity(p) : 0;
+        bytes += (size_t)capacity(p) * to + n_places * from;
     }
     return bytes;
 }
@@ -69,10 +72,15 @@ cvy_status cvy_links_open(struct cvy_worker *w) {
     for (int32_t peer = 0; peer < p->n_stages && !w->is_linked; peer++) {
         int32_t other = device_of(w, peer);
         size_t to = message_bytes(w, "to", peer), from = message_bytes(w, "from", peer);
-        if (to)
-            CVY_TRY(open_link(w, cvy_link_number(p, p->stage, peer), w->rank, other, to));
-        if (from)
-            CVY_TRY(open_link(w, cvy_link_number(p, peer, p->stage), other, w->rank, from));
+        bool is_first = p->stage < peer;
+        /* A device transport may meet the other end in here: all open their links in one order, by pairs of stages,
+           forward before backward, so that nobody waits in a circle. */
+        for (int k = 0; k < 2; k++) {
+            if (is_first == (k == 0) && to)
+                CVY_TRY(open_link(w, cvy_link_number(p, p->stage, peer), w->rank, other, to));
+            if (is_first != (k == 0) && from)
+                CVY_TRY(open_link(w, cvy_link_number(p, peer, p->stage), other, w->rank, from));
+        }
     }
     w->is_linked = true;
     return CVY_OK;

@@ -48,6 +48,9 @@ struct cvy_net {
     /* The members' n floats at `from`, which may be `to`, added in the network's own order, to all of them: the same
        bits for all, but others with another number of members. */
     cvy_status (*sum)(void *net, const float *from, float *to, size_t n);
+    /* Sends from a stream of the network's own, after all that is in the member's present stream so far: that one does
+       not wait. *mark happens when the bytes may be written again; NULL: makes one (struct cvy_peers). */
+    cvy_status (*post)(void *net, const void *bytes, size_t n_bytes, int to, void **mark);
     /* What is enqueued ends, whether its members come or not; the net is of no more use. Any thread. */
     void (*abort)(void *net);
     /* After the stream is done, or after abort. Accepts NULL. */

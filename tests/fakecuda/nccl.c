@@ -315,9 +315,17 @@ static ncclResult_t add(const char *name, bool is_send, char *at, size_t n_bytes
     return leave(true);
 }
 
+/* Outside a group it is a group of its own. */
 ncclResult_t ncclSend(const void *at, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-    return type == ncclUint8 ? add("ncclSend", true, (char *)at, n, peer, comm, stream) : ncclInvalidArgument;
+    bool is_alone = !gathering;
+    if (type != ncclUint8)
+        return ncclInvalidArgument;
+    ncclResult_t code = is_alone ? ncclGroupStart() : ncclSuccess;
+    if (code == ncclSuccess)
+        code = add("ncclSend", true, (char *)at, n, peer, comm, stream);
+    ncclResult_t ended = is_alone && gathering ? ncclGroupEnd() : ncclSuccess;
+    return code == ncclSuccess ? ended : code;
 }
 
 ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,

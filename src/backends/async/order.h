@@ -13,7 +13,7 @@
 
 #include "rt/program.h"
 
-enum { ASYNC_ORDER_STREAMS = 32 }; /* at most */
+enum { ASYNC_ORDER_STREAMS = 64 }; /* at most */
 
 struct async_what {          /* whose access it is */
     const char *op;          /* operator, "upload", "send" */
