@@ -35,11 +35,18 @@ struct cuda_graph { /* of the calls that a key stands for; NULL: they came once,
     cudaGraphExec_t graph;
 };
 
+/* A stream of a network, in which sends wait for their receives beside the device's streams. */
+struct cuda_posted {
+    cudaStream_t stream; /* NULL: nothing was posted */
+    struct cuda_posted *next;
+};
+
 struct cuda_device {
     struct cvy_device base;
     int gpu; /* CUDA's number */
     cudaStream_t streams[CUDA_N_STREAMS];
     struct cuda_ring rings[CUDA_N_STREAMS];
+    struct cuda_posted *posted; /* whatever waits for the device waits for these too */
     cudaEvent_t events[CVY_N_EVENTS];
     uint64_t is_recorded; /* bit e: event e, since the newest synchronize */
     int stream;           /* that calls go into now */

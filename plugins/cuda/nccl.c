@@ -19,8 +19,8 @@ struct net {
     struct cuda_device *me;
     pthread_mutex_t lock; /* of comm against abort */
     ncclComm_t comm;      /* NULL: given up */
-    cudaStream_t own;     /* of what is posted; NULL: nothing was */
-    cudaEvent_t before;   /* what stood in the present stream then */
+    cudaEvent_t before;   /* what stood in the present stream when something was posted */
+    struct cuda_posted own;
 };
 
 /* When this GPU itself has failed, that is why NCCL fails; else another device, or the way to it, is lost. */
@@ -106,9 +106,14 @@ static cvy_status finalize(struct net *net) {
 
 /* Of a device that hangs they are left. */
 static void close_own(struct net *net) {
-    bool is_done = net->own && cuda_wait(net->me, net->own) == CVY_OK;
+    struct cuda_posted **at = &net->me->posted;
+    bool is_done = net->own.stream && cuda_wait(net->me, net->own.stream) == CVY_OK;
+    while (*at && *at != &net->own)
+        at = &(*at)->next;
+    if (*at)
+        *at = net->own.next;
     if (is_done)
-        (void)cudaStreamDestroy(net->own);
+        (void)cudaStreamDestroy(net->own.stream);
     if (net->before)
         (void)cudaEventDestroy(net->before);
 }
@@ -179,10 +184,14 @@ static cvy_status send_bytes(void *argument, const void *bytes, size_t n_bytes, 
 }
 
 static cvy_status open_own(struct net *net) {
+    struct cuda_device *me = net->me;
     if (!net->before)
-        TRY_CUDA(net->me, cudaEventCreateWithFlags(&net->before, cudaEventDisableTiming));
-    if (!net->own)
-        TRY_CUDA(net->me, cudaStreamCreateWithFlags(&net->own, cudaStreamNonBlocking));
+        TRY_CUDA(me, cudaEventCreateWithFlags(&net->before, cudaEventDisableTiming));
+    if (net->own.stream)
+        return CVY_OK;
+    TRY_CUDA(me, cudaStreamCreateWithFlags(&net->own.stream, cudaStreamNonBlocking));
+    net->own.next = me->posted;
+    me->posted = &net->own;
     return CVY_OK;
 }
 
@@ -194,11 +203,11 @@ static cvy_status post(void *argument, const void *bytes, size_t n_bytes, int to
         TRY_CUDA(net->me, cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     *mark = event;
     TRY_CUDA(net->me, cudaEventRecord(net->before, cuda_stream(net->me)));
-    TRY_CUDA(net->me, cudaStreamWaitEvent(net->own, net->before, 0));
+    TRY_CUDA(net->me, cudaStreamWaitEvent(net->own.stream, net->before, 0));
     /* a group of one: NCCL makes it itself */
-    CALL_NCCL(net, ncclSend(bytes, n_bytes, ncclUint8, to, net->comm, net->own));
+    CALL_NCCL(net, ncclSend(bytes, n_bytes, ncclUint8, to, net->comm, net->own.stream));
     CVY_TRY(finish(net, "enqueue a message"));
-    TRY_CUDA(net->me, cudaEventRecord(event, net->own));
+    TRY_CUDA(net->me, cudaEventRecord(event, net->own.stream));
     return CVY_OK;
 }
 

@@ -90,6 +90,8 @@ cvy_status cuda_wait_event(struct cuda_device *me, cudaEvent_t event) { return w
 cvy_status cuda_wait_all(struct cuda_device *me) {
     for (int s = 0; s < CUDA_N_STREAMS; s++)
         CVY_TRY(cuda_wait(me, me->streams[s]));
+    for (const struct cuda_posted *p = me->posted; p; p = p->next)
+        CVY_TRY(cuda_wait(me, p->stream));
     return CVY_OK;
 }
 
@@ -99,6 +101,8 @@ bool cuda_settle(struct cuda_device *me) {
         if (me->streams[s])
             (void)wait_until_over(me, me->streams[s], NULL, &waited_s);
     }
+    for (const struct cuda_posted *p = me->posted; p; p = p->next)
+        (void)wait_until_over(me, p->stream, NULL, &waited_s);
     return !me->is_lost;
 }
 
