@@ -104,10 +104,10 @@ static cvy_status finalize(struct net *net) {
     return CVY_OK;
 }
 
-/* Of a device that hangs they are left. */
+/* Of a device that hangs they are left. Says nothing: why it is closed may have been said. */
 static void close_own(struct net *net) {
     struct cuda_posted **at = &net->me->posted;
-    bool is_done = net->own.stream && cuda_wait(net->me, net->own.stream) == CVY_OK;
+    bool is_done = net->own.stream && cuda_settle(net->me);
     while (*at && *at != &net->own)
         at = &(*at)->next;
     if (*at)
