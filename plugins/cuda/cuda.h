@@ -142,5 +142,7 @@ cvy_status cuda_wait_event(struct cuda_device *me, cudaEvent_t event);
 cvy_status cuda_wait_all(struct cuda_device *me);
 /* The same for all streams, whatever comes of it. False: the device is lost. */
 bool cuda_settle(struct cuda_device *me);
+/* What has failed of all that was enqueued; waits for nothing. */
+cvy_status cuda_check(struct cuda_device *me);
 
 #endif

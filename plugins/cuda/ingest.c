@@ -25,8 +25,9 @@ void cuda_inputs_close(struct cuda_device *me) {
 static cvy_status reserve(struct cuda_device *me, size_t n_bytes) {
     if (me->image_bytes >= n_bytes)
         return CVY_OK;
-    CVY_TRY(cuda_wait_all(
-        me)); /* giving memory back and getting some may wait for the device, and then for ever */
+    /* Giving memory back and getting some may wait for the device, and then for ever. In the middle of a step messages
+       are under way: only the first of some stages has images, and nobody needs more of it to receive what it sent. */
+    CVY_TRY(cuda_wait_all(me));
     cuda_inputs_close(me);
     n_bytes = cvy_align_up(n_bytes, 256);
     TRY_CUDA(me, cudaMalloc(&me->images, CUDA_N_INPUTS * n_bytes));

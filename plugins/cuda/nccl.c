@@ -25,9 +25,7 @@ struct net {
 
 /* When this GPU itself has failed, that is why NCCL fails; else another device, or the way to it, is lost. */
 static cvy_status failed(const struct net *net, ncclResult_t code, const char *what) {
-    cudaError_t own = cudaStreamQuery(cuda_stream(net->me));
-    if (own != cudaSuccess && own != cudaErrorNotReady)
-        return cuda_failed(net->me->base.name, own, "what was enqueued");
+    CVY_TRY(cuda_check(net->me));
     return CVY_FAIL(CVY_ERR_LOST, "%s: NCCL: %s (%s)", net->me->base.name, ncclGetErrorString(code), what);
 }
 
@@ -59,6 +57,7 @@ static cvy_status finish(struct net *net, const char *what) {
             return CVY_OK;
         if (state != ncclInProgress)
             return failed(net, state, what);
+        CVY_TRY(cuda_check(net->me)); /* the others may wait for what has failed here */
         double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
         if (timeout_s > 0 && waited_s > timeout_s)
             return CVY_FAIL(

@@ -106,6 +106,15 @@ bool cuda_settle(struct cuda_device *me) {
     return !me->is_lost;
 }
 
+cvy_status cuda_check(struct cuda_device *me) {
+    cudaError_t code = me->is_lost ? cudaErrorNotReady : cudaStreamQuery(cuda_stream(me));
+    return code == cudaSuccess || code == cudaErrorNotReady
+               ? CVY_OK
+               : cuda_failed(me->base.name, code, "what was enqueued");
+}
+
+static cvy_status check(struct cvy_device *device) { return cuda_check(cuda_device(device)); }
+
 /* Nothing is enqueued any more, or will ever be over. */
 static void begin_anew(struct cuda_device *me) {
     me->is_recorded = 0;
@@ -168,6 +177,7 @@ const struct cvy_streams cuda_streams = {
     .host_address = host_address,
     .repeat = cuda_repeat,
     .forget = cuda_forget,
+    .check = check,
     .synchronize = synchronize,
     .abandon = abandon,
 };

@@ -5,6 +5,7 @@
 #include "comm/net.h"
 #include "comm/party.h"
 #include "comm/peers.h"
+#include "rt/backend.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,6 +53,25 @@ cvy_status cvy_hub_give_up(struct cvy_group *me) {
     return CVY_ERR_LOST;
 }
 
+/* ---- waiting ------------------------------------------------------------------------------------------ */
+
+cvy_status cvy_hub_wait(struct cvy_group *me, struct cvy_counter *counter, uint64_t target,
+                        const char *name) {
+    static const double look_s = 0.01;
+    const struct cvy_hub *hub = me->hub;
+    const struct cvy_streams *streams = me->device ? me->device->backend->streams : NULL;
+    const int64_t start = cvy_now_ns();
+    for (double left_s = hub->timeout_s;;) {
+        bool is_last = !streams || !streams->check || left_s <= look_s;
+        cvy_status status =
+            cvy_counter_wait(counter, target, is_last ? left_s : look_s, &hub->is_aborted, name);
+        if (status == CVY_OK || is_last || atomic_load(&hub->is_aborted))
+            return status;
+        CVY_TRY(streams->check(me->device));
+        left_s = hub->timeout_s - (double)(cvy_now_ns() - start) * 1e-9;
+    }
+}
+
 /* ---- gates ------------------------------------------------------------------------------------------- */
 
 void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate) {
@@ -85,10 +105,9 @@ cvy_status cvy_hub_lose(struct cvy_group *me, const char *name, uint64_t round, 
 cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name) {
     struct cvy_hub *hub = me->hub;
     int64_t start = cvy_now_ns();
-    cvy_status status =
-        cvy_counter_wait(&gate->count, round * (uint64_t)hub->n, hub->timeout_s, &hub->is_aborted, name);
-    if (status == CVY_OK)
-        return CVY_OK;
+    cvy_status status = cvy_hub_wait(me, &gate->count, round * (uint64_t)hub->n, name);
+    if (status != CVY_ERR_LOST)
+        return status;
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     CVY_TRY(cvy_hub_check(me, name, waited_s));
     struct cvy_text missing = {0};

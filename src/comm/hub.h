@@ -91,6 +91,11 @@ void cvy_gate_arrive(struct cvy_group *me, struct cvy_gate *gate);
    all, or as soon as somebody gave up. */
 cvy_status cvy_gate_wait(struct cvy_group *me, struct cvy_gate *gate, uint64_t round, const char *name);
 
+/* The wait of every member on the host, for `timeout_s` of the hub, in which it also looks after its device: the others
+   may wait for what has failed there, and only its owner can tell them. Another failure than CVY_ERR_LOST is the
+   device's. */
+cvy_status cvy_hub_wait(struct cvy_group *me, struct cvy_counter *counter, uint64_t target, const char *name);
+
 /* Ends all waits; the first reason stays. Other processes are told. */
 void cvy_hub_abort(struct cvy_hub *hub, const char *reason);
 /* The same within this process alone; false when there was a reason before. */

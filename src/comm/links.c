@@ -147,11 +147,11 @@ static cvy_status wait_for(struct cvy_group *me, int other, const char *verb, st
         cvy_party_note(hub->party, k, name);
         atomic_fetch_add(&bell->n_waiting, 1);
     }
-    cvy_status status = cvy_counter_wait(counter, k + 1, hub->timeout_s, &hub->is_aborted, name);
+    cvy_status status = cvy_hub_wait(me, counter, k + 1, name);
     if (bell)
         atomic_fetch_sub(&bell->n_waiting, 1);
-    if (status == CVY_OK)
-        return CVY_OK;
+    if (status != CVY_ERR_LOST)
+        return status;
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     CVY_TRY(cvy_hub_check(me, name, waited_s));
     CVY_FAIL(CVY_ERR_LOST,

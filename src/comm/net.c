@@ -274,6 +274,9 @@ static const struct cvy_device_transport fast_net = {
     .reserve = reserve_own,
     .reduce = reduce_fast,
     .broadcast = broadcast,
+    .link_open = cvy_net_link_open,
+    .send = cvy_net_send,
+    .recv = cvy_net_recv,
 };
 
 const struct cvy_device_transport *cvy_net_find(const struct cvy_device *device, const char *places, int n,

@@ -161,10 +161,15 @@ cvy_status cvy_party_wait(struct cvy_group *me, uint64_t op, uint64_t round, con
     int64_t start = cvy_now_ns();
     cvy_party_note(party, round, name);
     atomic_fetch_add(&bell->n_waiting, 1);
-    cvy_status status = cvy_counter_wait(&party->done, op + 1, hub->timeout_s, &hub->is_aborted, name);
+    cvy_status status = cvy_hub_wait(me, &party->done, op + 1, name);
     atomic_fetch_sub(&bell->n_waiting, 1);
     if (status == CVY_OK)
         return CVY_OK;
+    if (status != CVY_ERR_LOST) {
+        (void)cvy_hub_give_up(me);
+        settle(party);
+        return status;
+    }
     double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
     status = cvy_hub_check(me, name, waited_s);
     if (status == CVY_OK) {

@@ -61,6 +61,8 @@ struct cvy_streams {
     /* Before the host waits for other devices: what was enqueued must go on meanwhile, since they may wait for it.
        Orders nothing. NULL: it goes on by itself. */
     cvy_status (*progress)(struct cvy_device *device);
+    /* The first failure of what was enqueued, as far as it is known: waits for nothing. NULL: other calls tell. */
+    cvy_status (*check)(struct cvy_device *device);
     /* The host waits for all streams, for the device's timeout_s at most: then CVY_ERR_LOST. The first failure of
        what was enqueued. */
     cvy_status (*synchronize)(struct cvy_device *device);

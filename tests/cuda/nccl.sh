@@ -37,6 +37,9 @@ export FAKECUDA_FAIL="op=ncclRecv,n=9"
 fails 4 "ncclRecv fails" $train --devices cuda:0-3 $stages 1f1b
 export FAKECUDA_FAIL="op=NCCL,n=3"
 fails 1 "NCCL (stream" $train --devices cuda:0-1
+# the others wait for its messages, on the host: it finds out itself, though it waits there too
+export FAKECUDA_FAIL="device=1,op=NCCL,n=5"
+fails 1 "NCCL (stream" $train --devices cuda:0-3 $stages 1f1b
 export FAKECUDA_FAIL="device=1,op=ncclCommInitRankConfig"
 fails 4 "ncclCommInitRankConfig" $train --devices cuda:0-1 --timeout 3
 export FAKECUDA_FAIL="device=1,op=ncclCommInitRankConfig,n=3" # of the link back
