@@ -8,6 +8,7 @@
 
 #include <nccl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,9 +18,10 @@ _Static_assert(sizeof(cudaUUID_t) == CVY_NET_PLACE, "a place is a GPU's number i
 
 struct net {
     struct cuda_device *me;
-    pthread_mutex_t lock; /* of comm against abort */
-    ncclComm_t comm;      /* NULL: given up */
-    cudaEvent_t before;   /* what stood in the present stream when something was posted */
+    pthread_mutex_t lock;        /* of comm against abort */
+    ncclComm_t comm;             /* NULL: given up */
+    const _Atomic bool *is_over; /* the run, whose end may come before anybody can give up this network */
+    cudaEvent_t before;          /* what stood in the present stream when something was posted */
     struct cuda_posted own;
 };
 
@@ -57,6 +59,8 @@ static cvy_status finish(struct net *net, const char *what) {
             return CVY_OK;
         if (state != ncclInProgress)
             return failed(net, state, what);
+        if (atomic_load(net->is_over))
+            return given_up(net);
         CVY_TRY(cuda_check(net->me)); /* the others may wait for what has failed here */
         double waited_s = (double)(cvy_now_ns() - start) * 1e-9;
         if (timeout_s > 0 && waited_s > timeout_s)
@@ -141,10 +145,11 @@ static cvy_status meet(struct net *net, const char *id, int rank, int n) {
 }
 
 static cvy_status open_net(struct cvy_device *device, const char id[CVY_NET_ID], int rank, int n,
-                           void **out) {
+                           const _Atomic bool *is_over, void **out) {
     struct net *net;
     CVY_TRY(CVY_ALLOC(net, 1));
     net->me = cuda_device(device);
+    net->is_over = is_over;
     pthread_mutex_init(&net->lock, NULL); /* with default attributes it cannot fail */
     cvy_status status = meet(net, id, rank, n);
     if (status != CVY_OK) {

@@ -28,7 +28,7 @@ static cvy_status open_net(struct cvy_group *me, const struct cvy_transport *tra
     if (me->rank == 0)
         CVY_TRY(ops(me)->make_id(id));
     CVY_TRY(transport->broadcast(me, 0, id, sizeof id, "the network's name"));
-    CVY_TRY(ops(me)->open(me->device, id, me->rank, me->hub->n, &net));
+    CVY_TRY(ops(me)->open(me->device, id, me->rank, me->hub->n, &me->hub->is_aborted, &net));
     atomic_store(&me->net.net, net);
     CVY_TRY(cvy_hub_check(me, "the network", 0)); /* who gave up before did not see it */
     return CVY_OK;

@@ -82,7 +82,7 @@ static cvy_status fill(struct cvy_group *me, struct cvy_net_link *link) {
     CVY_TRY(CVY_ALLOC(link->sent, (size_t)link->capacity));
     CVY_TRY(memory(me)->alloc(me->device, places * link->place_bytes, (void **)&link->memory));
     CVY_TRY(pass_name(me, link, id));
-    CVY_TRY(ops(me)->open(me->device, id, link->rank, N_ENDS, &link->net));
+    CVY_TRY(ops(me)->open(me->device, id, link->rank, N_ENDS, &me->hub->is_aborted, &link->net));
     return try_link(me, link);
 }
 

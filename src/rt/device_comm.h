@@ -38,8 +38,10 @@ struct cvy_net {
     cvy_status (*make_id)(char id[CVY_NET_ID]);
     /* Which piece of hardware the device is on, of all in the world. Local. */
     cvy_status (*place)(struct cvy_device *me, char place[CVY_NET_PLACE]);
-    /* Meets the others, for the device's timeout_s at most: then CVY_ERR_LOST. Collective. */
-    cvy_status (*open)(struct cvy_device *me, const char id[CVY_NET_ID], int rank, int n, void **net);
+    /* Meets the others, for the device's timeout_s at most: then CVY_ERR_LOST, or once *is_over, which outlives the
+       network: nothing waits on the host any more. Collective. */
+    cvy_status (*open)(struct cvy_device *me, const char id[CVY_NET_ID], int rank, int n,
+                       const _Atomic bool *is_over, void **net);
     /* What stands between the two happens together: no order among it can lock. */
     cvy_status (*begin)(void *net);
     cvy_status (*end)(void *net);
