@@ -128,6 +128,7 @@ const struct cvy_backend cuda_backend = {
     .add = cuda_add,
     .not_finite = cuda_not_finite,
     .ingest = cuda_ingest,
+    .input_bytes = cuda_input_bytes,
     .layout_bytes = cuda_layout_bytes,
     .layout_print = cuda_layout_print,
     .layout_find = cuda_layout_find,

@@ -122,6 +122,7 @@ void cuda_describe_more(const struct cvy_device *device, struct cvy_text *out);
 void cuda_inputs_close(struct cuda_device *me);
 cvy_status cuda_ingest(struct cvy_device *device, const struct cvy_ingest *what,
                        const struct cvy_operand_spec *to_spec, void *to);
+size_t cuda_input_bytes(const struct cvy_desc *images);
 
 /* peers.c, nccl.c */
 extern const struct cvy_peers cuda_peers;

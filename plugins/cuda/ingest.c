@@ -22,6 +22,12 @@ void cuda_inputs_close(struct cuda_device *me) {
     me->image_bytes = 0;
 }
 
+static size_t place_bytes(size_t n_bytes) { return cvy_align_up(n_bytes, 256); }
+
+size_t cuda_input_bytes(const struct cvy_desc *images) {
+    return CUDA_N_INPUTS * place_bytes((size_t)cvy_shape_count(&images->shape) * sizeof(float));
+}
+
 static cvy_status reserve(struct cuda_device *me, size_t n_bytes) {
     if (me->image_bytes >= n_bytes)
         return CVY_OK;
@@ -29,7 +35,7 @@ static cvy_status reserve(struct cuda_device *me, size_t n_bytes) {
        are under way: only the first of some stages has images, and nobody needs more of it to receive what it sent. */
     CVY_TRY(cuda_wait_all(me));
     cuda_inputs_close(me);
-    n_bytes = cvy_align_up(n_bytes, 256);
+    n_bytes = place_bytes(n_bytes);
     TRY_CUDA(me, cudaMalloc(&me->images, CUDA_N_INPUTS * n_bytes));
     for (int k = 0; k < CUDA_N_INPUTS; k++) {
         TRY_CUDA(me, cudaEventCreateWithFlags(&me->inputs[k].is_there, cudaEventDisableTiming));

@@ -25,9 +25,25 @@ static void measure(const struct cvy_worker *w, bool is_split, size_t *bytes) {
     bytes[CVY_SPACE_SCRATCH] = cvy_align_up(scratch, CVY_ALIGN);
 }
 
+size_t cvy_input_bytes(const struct cvy_worker *worker) {
+    size_t (*input_bytes)(const struct cvy_desc *images) = worker->device->backend->input_bytes;
+    size_t most = 0;
+    for (size_t i = 0; input_bytes && i < worker->program->segments.n; i++) {
+        const struct cvy_operand *images = cvy_segment_port(&worker->program->segments.data[i], "images");
+        size_t n_bytes = images ? input_bytes(&images->spec.desc) : 0;
+        most = n_bytes > most ? n_bytes : most;
+    }
+    return most;
+}
+
+/* Beside the arena. */
+static size_t other_bytes(const struct cvy_worker *worker) {
+    return cvy_links_bytes(worker) + cvy_input_bytes(worker);
+}
+
 size_t cvy_worker_bytes(const struct cvy_worker *worker, bool is_split) {
     size_t arena = worker->arena ? worker->arena_bytes : cvy_arena_bytes(worker, is_split);
-    return arena + cvy_links_bytes(worker);
+    return arena + other_bytes(worker);
 }
 
 size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split) {
@@ -132,7 +148,7 @@ cvy_status cvy_execute_prepare(struct cvy_worker *worker, bool is_split) {
         return CVY_OK;
     void *arena = NULL;
     double touch_s = 0;
-    CVY_TRY(check_limit(worker, total + cvy_links_bytes(worker)));
+    CVY_TRY(check_limit(worker, total + other_bytes(worker)));
     CVY_TRY(device->backend->alloc(device, total, &arena, &touch_s));
     worker->touch_s += touch_s;
     char *at = arena, *old = worker->arena;

@@ -30,15 +30,18 @@ void *cvy_place_address(const struct cvy_worker *w, struct cvy_place place, int3
     return base + place.offset;
 }
 
-void *cvy_port_address(const struct cvy_worker *w, const struct cvy_segment *segment, const char *port,
-                       int32_t slot, int32_t sum, const struct cvy_operand **operand) {
+const struct cvy_operand *cvy_segment_port(const struct cvy_segment *segment, const char *port) {
     for (size_t i = 0; segment && i < segment->ports.n; i++) {
-        if (strcmp(segment->ports.data[i].name, port) == 0) {
-            *operand = &segment->operands.data[segment->ports.data[i].operand];
-            return cvy_place_address(w, (*operand)->place, slot, sum);
-        }
+        if (strcmp(segment->ports.data[i].name, port) == 0)
+            return &segment->operands.data[segment->ports.data[i].operand];
     }
     return NULL;
+}
+
+void *cvy_port_address(const struct cvy_worker *w, const struct cvy_segment *segment, const char *port,
+                       int32_t slot, int32_t sum, const struct cvy_operand **operand) {
+    *operand = cvy_segment_port(segment, port);
+    return *operand ? cvy_place_address(w, (*operand)->place, slot, sum) : NULL;
 }
 
 float *cvy_step_bucket(const struct cvy_worker *w, int32_t bucket, int32_t sum) {

@@ -163,6 +163,9 @@ static cvy_status print_summary(const struct cvy_plan *plan, struct cvy_text *ou
     print_space(out, "a value on its way to or from the host", plan->team.workers[0].store.staging_bytes, -1);
     if (plan->mesh.pipe > 1)
         print_space(out, "messages to other stages", cvy_links_bytes(&plan->team.workers[0]), -1);
+    if (cvy_input_bytes(&plan->team.workers[0]))
+        print_space(out, "images as they come, two shards of floats", cvy_input_bytes(&plan->team.workers[0]),
+                    -1);
     print_space(out, "all", cvy_worker_bytes(&plan->team.workers[0], false), -1);
     if (plan->options.device_memory)
         cvy_text_printf(out, "  it fits: the largest device takes %.2f MB of %.2f MB\n",

@@ -126,12 +126,16 @@ cvy_status cvy_execute_op(struct cvy_worker *worker, const struct cvy_segment *s
                           const struct cvy_prog_op *op, int32_t slot, int32_t sum);
 /* What the arena takes for what is compiled; scratch counts once kernels are prepared. */
 size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split);
-/* The device's memory: its arena, made or to be made, and its links. */
+/* What images take on the device before they are an input tensor. */
+size_t cvy_input_bytes(const struct cvy_worker *worker);
+/* The device's memory: its arena, made or to be made, its links, and its images. */
 size_t cvy_worker_bytes(const struct cvy_worker *worker, bool is_split);
 void cvy_execute_release(struct cvy_worker *worker);
 /* Images of shard s out of n_shards, and the first of them, in a batch of n. */
 int64_t cvy_shard_size(int64_t n, int64_t n_shards, int64_t s);
 int64_t cvy_shard_first(int64_t n, int64_t n_shards, int64_t s);
+/* The operand behind a port; NULL: there is none, or no segment. */
+const struct cvy_operand *cvy_segment_port(const struct cvy_segment *segment, const char *port);
 /* The address of a port's operand, and the operand. NULL when the segment has no such port. */
 void *cvy_port_address(const struct cvy_worker *worker, const struct cvy_segment *segment, const char *port,
                        int32_t slot, int32_t sum, const struct cvy_operand **operand);

@@ -136,6 +136,9 @@ struct cvy_backend {
        the batch must stay as it is until synchronize. [owner] */
     cvy_status (*ingest)(struct cvy_device *device, const struct cvy_ingest *what,
                          const struct cvy_operand_spec *to_spec, void *to);
+    /* What ingest takes on the device beside the arena for such an input tensor, at most: images of the loader may be
+       bytes or floats. NULL: nothing. Local. */
+    size_t (*input_bytes)(const struct cvy_desc *images);
 
     /* Layouts. Equal layouts are equal pointers, on all devices of one backend in one process, and hold as long as
        the process; what they point to, if anything, is the backend's business. */

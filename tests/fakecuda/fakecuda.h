@@ -11,6 +11,7 @@
      something enqueued ("copy", "relu"), which then fails when it runs. FAKECUDA_STALL="device=1,op=relu,seconds=2": it
      takes so long; without seconds, for ever. What is left out means any.
    - FAKECUDA_DEVICES: how many GPUs, by default 8.
+   - FAKECUDA_MEMORY: bytes that cudaMalloc gives on each GPU, by default 16 GiB.
    - FAKECUDA_PRODUCTS=0: cuDNN and cuBLASLt have no algorithm for any convolution or product.
    The variables are read at the first call, and again after all streams, events and memory were given back. */
 #ifndef FAKECUDA_H

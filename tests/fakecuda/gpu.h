@@ -94,6 +94,7 @@ struct fake_pinned { /* memory that cudaHostAlloc gave */
 struct fake_machine {
     bool is_awake; /* something was created and not given back */
     bool has_peers;
+    size_t memory_bytes; /* of each GPU */
     struct fake_gpu gpus[FAKE_MAX_GPUS];
     struct async_order order; /* over all GPUs */
     struct async_picker picker;

@@ -103,6 +103,13 @@ bool fake_is_host_memory(const void *at, size_t n_bytes) {
     return !find(at) && (n_bytes == 0 || !find((const char *)at + n_bytes - 1));
 }
 
+static size_t n_taken(const struct fake_gpu *gpu) {
+    size_t n = 0;
+    for (size_t i = 0; i < fake.blocks.n; i++)
+        n += fake.blocks.data[i]->gpu == gpu->index ? fake.blocks.data[i]->n_bytes : 0;
+    return n;
+}
+
 /* ---- the calls ----------------------------------------------------------------------------------------------- */
 
 static cvy_status note(struct fake_block *block) {
@@ -122,6 +129,9 @@ static cudaError_t allocate(const struct fake_gpu *gpu, size_t n_bytes, void **o
     const size_t taken = cvy_align_up(n_bytes, ALIGNMENT);
     const struct pages pages = pages_of(NULL, taken);
     struct fake_block *block;
+    if (n_bytes > fake.memory_bytes - n_taken(gpu))
+        return fake_complain(cudaErrorMemoryAllocation, "%s: %zu bytes of memory are no longer free",
+                             gpu->name, n_bytes);
     char *memory = mmap(NULL, pages.n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || CVY_ALLOC(block, 1) != CVY_OK)
         return fake_complain(cudaErrorMemoryAllocation, "%s: no memory", gpu->name);
@@ -146,6 +156,13 @@ cudaError_t cudaMalloc(void **out, size_t n_bytes) {
         code = fake_work_until_over(fake_present(), NULL); /* orders nothing: CUDA does not promise it */
     if (code == cudaSuccess && n_bytes > 0)
         code = allocate(fake_present(), n_bytes, out);
+    return fake_leave(code);
+}
+
+cudaError_t cudaMemGetInfo(size_t *n_free, size_t *total) {
+    cudaError_t code = fake_enter("cudaMemGetInfo");
+    *total = fake.memory_bytes;
+    *n_free = fake.memory_bytes - n_taken(fake_present());
     return fake_leave(code);
 }
 

@@ -89,10 +89,12 @@ static cudaError_t wake_gpu(struct fake_gpu *gpu, int index) {
 }
 
 static cudaError_t wake(void) {
-    int64_t seed = 0, has_peers = 1;
+    int64_t seed = 0, has_peers = 1, memory_bytes = INT64_C(16) << 30;
     cudaError_t code = read_number("FAKECUDA_SEED", 0, INT64_MAX, &seed);
     if (code == cudaSuccess)
         code = read_number("FAKECUDA_PEERS", 0, 1, &has_peers);
+    if (code == cudaSuccess)
+        code = read_number("FAKECUDA_MEMORY", 0, INT64_MAX, &memory_bytes);
     for (int i = 0; i < FAKE_MAX_GPUS && code == cudaSuccess; i++)
         code = wake_gpu(&fake.gpus[i], i);
     if (code != cudaSuccess)
@@ -103,6 +105,7 @@ static cudaError_t wake(void) {
     fake.picker = (struct async_picker){.favourite = 0};
     cvy_rng_init(&fake.picker.rng, (uint64_t)seed, CVY_RNG_TEST, 0, 1);
     fake.has_peers = has_peers != 0;
+    fake.memory_bytes = (size_t)memory_bytes;
     fake.is_awake = true;
     return cudaSuccess;
 }

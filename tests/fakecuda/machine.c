@@ -1,4 +1,4 @@
-/* What the pretend machine has: versions, memory. FAKECUDA_DRIVER, FAKECUDA_CUDNN and FAKECUDA_NCCL are versions in
+/* What the pretend machine has: versions. FAKECUDA_DRIVER, FAKECUDA_CUDNN and FAKECUDA_NCCL are versions in
    place of those that the plugin was built with, as cudaDriverGetVersion, cudnnGetVersion and ncclGetVersion count
    them; driver 0: there is none. */
 #include "fakecuda.h"
@@ -23,12 +23,6 @@ cudaError_t cudaDriverGetVersion(int *version) {
 
 cudaError_t cudaRuntimeGetVersion(int *version) {
     *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t *n_free, size_t *total) {
-    *total = (size_t)16 << 30;
-    *n_free = (size_t)12 << 30;
     return cudaSuccess;
 }
 
