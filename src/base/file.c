@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cvy_status read_all(int fd, const char *path, char *into, size_t n_bytes) {
+cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, size_t n_bytes) {
     for (size_t done = 0; done < n_bytes;) {
-        ssize_t n = read(fd, into + done, n_bytes - done);
+        ssize_t n = pread(fd, (char *)into + done, n_bytes - done, offset + (int64_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -75,7 +75,7 @@ cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t 
         goto out;
     }
     CVY_TRY_OUT(cvy_alloc_items(n + 1, 1, (void **)&bytes));
-    CVY_TRY_OUT(read_all(fd, path, bytes, n));
+    CVY_TRY_OUT(cvy_read_at(fd, path, 0, bytes, n));
     *out = bytes;
     *n_bytes = n;
     bytes = NULL;

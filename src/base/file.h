@@ -4,11 +4,16 @@
 
 #include "base/status.h"
 
+#include <stdint.h>
+
 /* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 
 /* Maps a whole regular file, to read; the caller unmaps it (munmap). CVY_ERR_DATA when it is empty. */
 cvy_status cvy_map_file(const char *path, void **out, size_t *n_bytes);
+
+/* Reads n_bytes at `offset` of an open file; threads may share it. `path` is for the error. */
+cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, size_t n_bytes);
 
 /* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);

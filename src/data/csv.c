@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/csv_rows.h"
 #include "data/files.h"
+#include "data/scan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,10 +95,6 @@ static cvy_status read_rows(struct list *list, char *text, size_t n_bytes) {
 
 /* ---- classes ------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Numbers, when all labels are. */
 static bool number_rows(struct list *list) {
     int64_t largest = 0;
@@ -115,7 +112,7 @@ static bool number_rows(struct list *list) {
 static cvy_status name_rows(struct list *list) {
     for (size_t i = 0; i < list->rows.n; i++)
         CVY_TRY(cvy_vec_push(&list->names, list->rows.data[i].label));
-    qsort(list->names.data, list->names.n, sizeof *list->names.data, compare_names);
+    qsort(list->names.data, list->names.n, sizeof *list->names.data, cvy_compare_names);
     size_t n = 1;
     for (size_t i = 1; i < list->names.n; i++) {
         if (strcmp(list->names.data[n - 1], list->names.data[i]) != 0)
@@ -127,7 +124,7 @@ static cvy_status name_rows(struct list *list) {
         return CVY_FAIL(CVY_ERR_DATA, "%s: %zu different labels, more than %d", list->file, n, MAX_CLASSES);
     for (size_t i = 0; i < list->rows.n; i++) {
         const char *const *found =
-            bsearch(&list->rows.data[i].label, list->names.data, n, sizeof *found, compare_names);
+            bsearch(&list->rows.data[i].label, list->names.data, n, sizeof *found, cvy_compare_names);
         list->rows.data[i].number = found - (const char *const *)list->names.data;
     }
     return CVY_OK;
@@ -217,4 +214,5 @@ const struct cvy_format cvy_format_csv = {
     .read = cvy_file_set_read,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
+    .encoded = cvy_file_set_encoded,
 };

@@ -50,6 +50,8 @@ struct cvy_format {
     cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
     /* The file that holds sample i alone, for messages. NULL: there is none. */
     const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
+    /* The image file of sample i as it is, freed by the caller; thread-safe. NULL: there is none. */
+    cvy_status (*encoded)(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes);
 };
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
@@ -70,6 +72,8 @@ cvy_status cvy_dataset_check(const struct cvy_dataset *dataset, int n_workers,
 cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n);
 /* For formats: the classes of these names, which are copied; sets n_classes. */
 cvy_status cvy_dataset_name_classes(struct cvy_dataset *dataset, const char *const *names, size_t n);
+/* For formats of image files: RGB of any size, normalised as torchvision's ImageNet models expect. */
+void cvy_dataset_set_rgb(struct cvy_dataset *dataset);
 /* Frees spec and class_names. */
 void cvy_dataset_clear(struct cvy_dataset *dataset);
 

@@ -38,7 +38,7 @@ static inline void put(const char *name, const void *bytes, size_t n_bytes) {
 /* "PREFIX:root/NAME" */
 static inline cvy_status open_below(const char *prefix, const char *name, cvy_split split,
                                     struct cvy_dataset **out) {
-    char spec[256];
+    char spec[512];
     snprintf(spec, sizeof spec, "%s:%s/%s", prefix, root, name);
     return cvy_dataset_open(spec, split, NULL, out);
 }

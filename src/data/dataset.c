@@ -91,6 +91,17 @@ out:
     return status;
 }
 
+void cvy_dataset_set_rgb(struct cvy_dataset *dataset) {
+    *dataset = (struct cvy_dataset){
+        .channels = 3,
+        .dtype = CVY_U8,
+        .order = CVY_NHWC,
+        .preset = "none",
+        .mean = {0.485f, 0.456f, 0.406f},
+        .std = {0.229f, 0.224f, 0.225f},
+    };
+}
+
 void cvy_dataset_clear(struct cvy_dataset *dataset) {
     for (int64_t k = 0; dataset->class_names && k < dataset->n_classes; k++)
         free(dataset->class_names[k]);

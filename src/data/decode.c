@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 1 << 29 };
-
 struct codec {
     const char *name;
     const char *magic;
@@ -69,7 +67,7 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, str
 cvy_status cvy_decode_file(const char *path, struct cvy_image *image) {
     char *bytes;
     size_t n_bytes;
-    CVY_TRY(cvy_read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes));
+    CVY_TRY(cvy_read_file(path, CVY_MAX_FILE_BYTES, &bytes, &n_bytes));
     cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, image);
     free(bytes);
     return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", path);

@@ -5,7 +5,8 @@
 
 #include "data/data.h"
 
-enum { CVY_MAX_PIXELS = 100000000 }; /* width x height of an image file; more is taken for an attack */
+enum { CVY_MAX_FILE_BYTES = 1 << 29 }; /* of an image file */
+enum { CVY_MAX_PIXELS = 100000000 };   /* width x height of an image file; more is taken for an attack */
 
 /* Decodes by content, whatever the name said. `image` becomes u8 NHWC with 3 channels; its buffer is reused.
    CVY_ERR_DATA says what is wrong, without the file's name. */

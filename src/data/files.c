@@ -13,14 +13,7 @@ static struct cvy_file_set *set_of(const struct cvy_dataset *dataset) {
 
 cvy_status cvy_file_set_new(struct cvy_file_set **out) {
     CVY_TRY(CVY_ALLOC(*out, 1));
-    (*out)->head = (struct cvy_dataset){
-        .channels = 3,
-        .dtype = CVY_U8,
-        .order = CVY_NHWC,
-        .preset = "none",
-        .mean = {0.485f, 0.456f, 0.406f},
-        .std = {0.229f, 0.224f, 0.225f},
-    };
+    cvy_dataset_set_rgb(&(*out)->head);
     return CVY_OK;
 }
 
@@ -38,6 +31,11 @@ cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struc
 
 cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     *out = set_of(dataset)->samples.data[i].label;
+    return CVY_OK;
+}
+
+cvy_status cvy_file_set_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes) {
+    CVY_TRY(cvy_read_file(set_of(dataset)->samples.data[i].path, CVY_MAX_FILE_BYTES, out, n_bytes));
     return CVY_OK;
 }
 

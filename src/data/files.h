@@ -12,6 +12,11 @@ static inline bool cvy_is_held_out(int64_t i) {
     return i % CVY_HOLD_OUT == CVY_HOLD_OUT - 1;
 } /* i: in its class */
 
+enum cvy_keep { CVY_KEEP_ALL, CVY_KEEP_TRAIN, CVY_KEEP_HELD_OUT };
+static inline bool cvy_is_kept(enum cvy_keep keep, int64_t i) {
+    return keep == CVY_KEEP_ALL || cvy_is_held_out(i) == (keep == CVY_KEEP_HELD_OUT);
+}
+
 struct cvy_file_sample {
     const char *path; /* in `pool` */
     int64_t label;
@@ -30,6 +35,7 @@ cvy_status cvy_file_set_new(struct cvy_file_set **out);
 void cvy_file_set_free(struct cvy_dataset *dataset);
 cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
 cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
+cvy_status cvy_file_set_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes);
 const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i);
 
 #endif

@@ -10,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum keep { KEEP_ALL, KEEP_TRAIN, KEEP_HELD_OUT };
-
 struct plan { /* where a split's images and its list of classes lie */
     const char *images, *classes;
-    enum keep keep;
+    enum cvy_keep keep;
 };
 
 /* DIR/name when that is a folder, else NULL. */
@@ -35,11 +33,11 @@ static cvy_status plan_split(struct cvy_pool *pool, const char *dir, cvy_split s
     if (split == CVY_SPLIT_TRAIN && val && !train)
         return CVY_FAIL(CVY_ERR_DATA, "%s: there is %s, but no train beside it to learn from", dir, val);
     if (val) {
-        *out = (struct plan){split == CVY_SPLIT_VAL ? val : train, train ? train : val, KEEP_ALL};
+        *out = (struct plan){split == CVY_SPLIT_VAL ? val : train, train ? train : val, CVY_KEEP_ALL};
         return CVY_OK;
     }
     const char *all = train ? train : dir;
-    *out = (struct plan){all, all, split == CVY_SPLIT_VAL ? KEEP_HELD_OUT : KEEP_TRAIN};
+    *out = (struct plan){all, all, split == CVY_SPLIT_VAL ? CVY_KEEP_HELD_OUT : CVY_KEEP_TRAIN};
     if (split == CVY_SPLIT_VAL)
         cvy_log(log, CVY_LOG_INFO, "%s has no val or test folder: every %dth image of each class is held out",
                 dir, CVY_HOLD_OUT);
@@ -95,10 +93,8 @@ static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, c
         goto out;
     }
     for (size_t i = 0; i < images.names.n; i++) {
-        bool is_held_out = cvy_is_held_out((int64_t)i);
-        if (plan->keep != KEEP_ALL && is_held_out != (plan->keep == KEEP_HELD_OUT))
-            continue;
-        CVY_TRY_OUT(cvy_vec_push(&set->samples, (struct cvy_file_sample){images.names.data[i], label}));
+        if (cvy_is_kept(plan->keep, (int64_t)i))
+            CVY_TRY_OUT(cvy_vec_push(&set->samples, (struct cvy_file_sample){images.names.data[i], label}));
     }
 out:
     cvy_vec_free(&images.names);
@@ -118,7 +114,7 @@ static cvy_status fill(struct cvy_file_set *set, const char *dir, cvy_split spli
     for (size_t k = 0; k < present->names.n; k++)
         CVY_TRY(add_class(set, &plan, present->names.data[k]));
     set->head.n = (int64_t)set->samples.n;
-    if (set->head.n == 0 && plan.keep == KEEP_HELD_OUT)
+    if (set->head.n == 0 && plan.keep == CVY_KEEP_HELD_OUT)
         return CVY_FAIL(CVY_ERR_DATA, "%s: no class has %d images, so none is held out: add %s/val", dir,
                         CVY_HOLD_OUT, dir);
     if (set->head.n == 0)
@@ -146,4 +142,5 @@ const struct cvy_format cvy_format_folder = {
     .read = cvy_file_set_read,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
+    .encoded = cvy_file_set_encoded,
 };

@@ -32,7 +32,7 @@ static enum kind kind_of(const struct dirent *entry, DIR *folder) {
     return S_ISREG(info.st_mode) ? KIND_FILE : S_ISDIR(info.st_mode) ? KIND_FOLDER : KIND_OTHER;
 }
 
-static bool is_image_name(const char *name) {
+bool cvy_is_image_name(const char *name) {
     static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++) {
@@ -42,7 +42,7 @@ static bool is_image_name(const char *name) {
     return false;
 }
 
-static int compare_names(const void *a, const void *b) {
+int cvy_compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -71,7 +71,7 @@ static cvy_status list(const char *path, struct cvy_pool *pool, struct cvy_names
             break;
         if (entry->d_name[0] == '.')
             continue;
-        bool is_image = is_image_name(entry->d_name);
+        bool is_image = cvy_is_image_name(entry->d_name);
         enum kind kind = kind_of(entry, folder);
         if (kind == KIND_FOLDER)
             CVY_TRY_OUT(add_name(folders, pool, entry->d_name));
@@ -88,7 +88,7 @@ cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_
     if (status != CVY_OK)
         cvy_vec_free(&out->names);
     else if (out->names.n > 1)
-        qsort(out->names.data, out->names.n, sizeof *out->names.data, compare_names);
+        qsort(out->names.data, out->names.n, sizeof *out->names.data, cvy_compare_names);
     return status;
 }
 

@@ -19,6 +19,11 @@ cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_
    files and folders left out; sorted by folder, then by name, as torchvision's ImageFolder does. */
 cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
+/* Of two `const char *`, for qsort. */
+int cvy_compare_names(const void *a, const void *b);
+
+/* By extension, as cvy_scan_images has it. */
+bool cvy_is_image_name(const char *name);
 bool cvy_is_folder(const char *path);
 
 #endif

@@ -1,0 +1,34 @@
+# The same files as folder:, tar: and csv: are the same samples in the same order: training ends with the same weights.
+. "$SOURCE/tests/cli/harness"
+images=$SOURCE/tests/data/images
+flags="--model lenet5 --input 3x16x16 --resize 20 --crop 16x16 --pad 2 --flip --batch-size 5 --epochs 2"
+
+for class in ant bee; do
+    mkdir -p set/train/$class set/val/$class
+done
+i=0
+for image in "$images"/*.jpg "$images"/*.png "$images"/*.webp; do
+    i=$((i + 1))
+    class=$(test $((i % 2)) = 0 && echo ant || echo bee)
+    cp "$image" set/train/$class
+    test $i -gt 6 || cp "$image" set/val/$class
+done
+for split in train val; do
+    (cd set/$split && find . -type f | LC_ALL=C sort) >names
+    tar -cf $split-0.tar -C set/$split $(sed -n 1,3p names)
+    tar -cf $split-1.tar -C set/$split $(sed 1,3d names)
+    sed "s|^\./\([^/]*\).*|set/$split/&,\1,$split|" names >>rows
+done
+{ echo path,label,split && cat rows; } >list.csv
+
+for data in folder:set 'tar:train-*.tar,val=val-*.tar' csv:list.csv; do
+    for workers in 0 3; do
+        ok train --data "$data" $flags --workers $workers --output-dir run --overwrite
+        grep '^done' out | sed 's/.*xxh3/xxh3/' >>hashes
+        ok eval --weights run --data "$data" --workers $workers
+        grep -o 'top-1.*%' out >>hashes
+    done
+done
+test -e train-0.tar.index || die "no index beside the shard"
+test "$(sort -u hashes | wc -l)" = 2 || die "the views differ: $(cat hashes)"
+test "$(wc -l <hashes)" = 12 || die "not all runs are there: $(cat hashes)"
