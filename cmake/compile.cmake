@@ -41,7 +41,8 @@ endif()
 # What tests run with: suppressions for libraries that the sanitizers cannot see into.
 set(CVY_TEST_ENVIRONMENT
     "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1"
-    "UBSAN_OPTIONS=print_stacktrace=1" "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache")
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache")
 # The generator of oneDNN 2.6's AMX kernels reads one element past the end of a vector, which a sanitizer's allocator may
 # place at the end of mapped memory: under sanitizers the tests use the kernels for the instructions before AMX.
 if(CVY_SANITIZE)
