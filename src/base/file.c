@@ -1,5 +1,5 @@
-/* Reading and writing of whole files. Invariant of a writer: while it is open, "path.tmp" exists and is ours;
-   when it is closed, by success or failure, "path.tmp" is gone. */
+/* Reading and writing of whole files. Invariant of a writer: while it is open, its temporary file exists and is ours;
+   when it is closed, by success or failure, that file is gone. */
 #include "base/file.h"
 
 #include "base/mem.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,10 +114,11 @@ static cvy_status writer_fail(struct cvy_writer *writer, const char *what) {
     return status;
 }
 
-cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path) {
+/* Opens the temporary file path + suffix. */
+static cvy_status begin(struct cvy_writer *writer, const char *path, const char *suffix, int flags) {
     struct stat info;
     *writer = (struct cvy_writer){.path = strdup(path)};
-    if (!writer->path || asprintf(&writer->tmp, "%s.tmp", path) < 0) {
+    if (!writer->path || asprintf(&writer->tmp, "%s%s", path, suffix) < 0) {
         free(writer->path);
         *writer = (struct cvy_writer){0};
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the name of %s", path);
@@ -127,10 +129,26 @@ cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path) {
         cvy_writer_abandon(writer);
         return status;
     }
-    int fd = open(writer->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(writer->tmp, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
     if (fd < 0)
         return writer_fail(writer, "cannot be written");
     writer->fd_plus_1 = fd + 1;
+    return CVY_OK;
+}
+
+cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path) {
+    CVY_TRY(begin(writer, path, ".tmp", O_TRUNC));
+    return CVY_OK;
+}
+
+cvy_status cvy_writer_begin_shared(struct cvy_writer *writer, const char *path) {
+    char suffix[64];
+    uint64_t key = 0;
+    *writer = (struct cvy_writer){0};
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    snprintf(suffix, sizeof suffix, ".%016llx.tmp", (unsigned long long)key);
+    CVY_TRY(begin(writer, path, suffix, O_EXCL));
     return CVY_OK;
 }
 

@@ -124,6 +124,25 @@ static void test_full_disk(void **state) {
     assert_int_equal(access(folder->tmp, F_OK), -1);
 }
 
+/* Two at once: each writes a file of its own, and the last to be renamed stays. */
+static void test_shared(void **state) {
+    struct folder *folder = *state;
+    struct cvy_writer first, second, third;
+    char *bytes;
+    size_t n;
+    assert_int_equal(cvy_writer_begin_shared(&first, folder->file), CVY_OK);
+    assert_int_equal(cvy_writer_begin_shared(&second, folder->file), CVY_OK);
+    assert_int_equal(cvy_writer_begin_shared(&third, folder->file), CVY_OK);
+    assert_int_equal(cvy_writer_append(&first, "one", 3), CVY_OK);
+    assert_int_equal(cvy_writer_append(&second, "two", 3), CVY_OK);
+    cvy_writer_abandon(&third);
+    assert_int_equal(cvy_writer_commit(&second), CVY_OK);
+    assert_int_equal(cvy_writer_commit(&first), CVY_OK);
+    assert_int_equal(cvy_read_file(folder->file, 3, &bytes, &n), CVY_OK);
+    assert_memory_equal(bytes, "one", 4);
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, set_up, tear_down),
@@ -131,6 +150,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_fifo, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abandoned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_shared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unwritable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
     };

@@ -74,10 +74,11 @@ bool cvy_cache_store(const char *path, const char kind[8], const void *bytes, si
     uint64_t hash = XXH3_64bits(bytes, n_bytes);
     struct cvy_writer writer = {0};
     make_folders(path);
-    bool is_whole =
-        cvy_writer_begin(&writer, path) == CVY_OK && cvy_writer_append(&writer, kind, N_KIND) == CVY_OK &&
-        cvy_writer_append(&writer, &hash, sizeof hash) == CVY_OK &&
-        cvy_writer_append(&writer, bytes, n_bytes) == CVY_OK && cvy_writer_commit(&writer) == CVY_OK;
+    bool is_whole = cvy_writer_begin_shared(&writer, path) == CVY_OK &&
+                    cvy_writer_append(&writer, kind, N_KIND) == CVY_OK &&
+                    cvy_writer_append(&writer, &hash, sizeof hash) == CVY_OK &&
+                    cvy_writer_append(&writer, bytes, n_bytes) == CVY_OK &&
+                    cvy_writer_commit(&writer) == CVY_OK;
     cvy_writer_abandon(&writer);
     return is_whole;
 }

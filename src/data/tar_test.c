@@ -106,17 +106,15 @@ static void labels_lie_beside_the_images(void **state) {
 
 static void names_may_be_long(void **state) {
     (void)state;
-    char name[301], pax[400];
-    memset(name, 'n', sizeof name);
-    memcpy(name, "ant/", 4);
-    memcpy(name + 296, ".jpg", 5);
-    int n = snprintf(pax, sizeof pax, "17 comment=hello\n310 path=%s\n", name);
+    char fill[293], name[301], pax[400];
+    memset(fill, 'n', sizeof fill - 1);
+    fill[sizeof fill - 1] = '\0';
+    snprintf(name, sizeof name, "ant/%s.jpg", fill);
     begin();
     add('L', "././@LongLink", name, 301);
     add_file("short", "gnu");
     add('g', "pax_global_header", "12 a=bcdefg\n", 12);
-    memcpy(name, "bee/", 4);
-    n = snprintf(pax, sizeof pax, "17 comment=hello\n310 path=%s\n", name);
+    int n = snprintf(pax, sizeof pax, "17 comment=hello\n310 path=bee/%s.jpg\n", fill);
     add('x', "PaxHeaders/1", pax, (size_t)n);
     add_file("short", "pax");
     end("a.tar");
