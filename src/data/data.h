@@ -15,10 +15,27 @@ struct cvy_image {
     void *pixels; /* owned by the struct; capacity grows and is reused across calls */
     size_t capacity;
 };
+enum { CVY_IMAGE_SLACK = 64 }; /* bytes behind the pixels that may be read and written */
 /* Gives the image a shape and room for it; the old pixels are lost. CVY_ERR_DATA: negative size, or overflow. */
 cvy_status cvy_image_reshape(struct cvy_image *image, int64_t channels, int64_t height, int64_t width,
                              cvy_dtype dtype, cvy_image_order order);
 void cvy_image_free(struct cvy_image *image); /* the pixels; the struct is the caller's */
+
+struct cvy_box { /* pixels of an image */
+    int64_t top, left, height, width;
+};
+/* Keeps the box, which lies within the image. */
+void cvy_image_crop(struct cvy_image *image, const struct cvy_box *box);
+
+/* The part of an image that is wanted, chosen once its size is known (of the upright image). */
+struct cvy_image_part {
+    struct cvy_box (*choose)(void *context, int64_t height, int64_t width);
+    void *context;
+    int64_t height,
+        width; /* at least so large it shall come: a larger one may come at 1/2, 1/4 or 1/8 of its size */
+};
+void cvy_image_take(struct cvy_image *image,
+                    const struct cvy_image_part *part); /* keeps the part, at its size */
 
 struct cvy_format;
 
@@ -47,6 +64,9 @@ struct cvy_format {
     void (*free)(struct cvy_dataset *dataset);
     /* Reads sample i; thread-safe (a worker's own `image`). CVY_ERR_DATA names the file and the reason. */
     cvy_status (*read)(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
+    /* The same for a part of it, decoding little more than that. NULL: it is cut out of the whole. */
+    cvy_status (*read_part)(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
+                            struct cvy_image *image);
     cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
     /* The file that holds sample i alone, for messages. NULL: there is none. */
     const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
@@ -56,6 +76,9 @@ struct cvy_format {
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
 
+/* Sample i, or the part of it: through read_part where there is one. */
+cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
+                            struct cvy_image *image);
 /* Label of sample i; CVY_ERR_DATA when it is no class. */
 cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
 

@@ -140,6 +140,17 @@ cvy_status cvy_dataset_name_classes(struct cvy_dataset *dataset, const char *con
     return CVY_OK;
 }
 
+cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
+                            struct cvy_image *image) {
+    const struct cvy_format *format = dataset->format;
+    if (part && format->read_part)
+        return format->read_part(dataset, i, part, image);
+    CVY_TRY(format->read(dataset, i, image));
+    if (part)
+        cvy_image_take(image, part);
+    return CVY_OK;
+}
+
 cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
     int64_t label;
     CVY_TRY(dataset->format->label(dataset, i, &label));

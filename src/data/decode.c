@@ -14,17 +14,19 @@ struct codec {
     const char *magic;
     size_t offset, n_magic;
     cvy_status (*decode)(const void *, size_t, int64_t, struct cvy_image *); /* NULL: known, not supported */
+    cvy_status (*decode_part)(const void *, size_t, int64_t, int, const struct cvy_image_part *,
+                              struct cvy_image *); /* NULL: the whole is decoded, too */
 };
 
 static const struct codec codecs[] = {
-    {"JPEG", "\xFF\xD8\xFF", 0, 3, cvy_decode_jpeg},
-    {"PNG", "\x89PNG\r\n\x1A\n", 0, 8, cvy_decode_png},
-    {"GIF", "GIF8", 0, 4, NULL},
-    {"WebP", "WEBP", 8, 4, cvy_decode_webp},
-    {"BMP", "BM", 0, 2, NULL},
-    {"TIFF", "II*\0", 0, 4, NULL},
-    {"TIFF", "MM\0*", 0, 4, NULL},
-    {"HEIF or AVIF", "ftyp", 4, 4, NULL},
+    {"JPEG", "\xFF\xD8\xFF", 0, 3, cvy_decode_jpeg, cvy_decode_jpeg_part},
+    {"PNG", "\x89PNG\r\n\x1A\n", 0, 8, cvy_decode_png, NULL},
+    {"GIF", "GIF8", 0, 4, NULL, NULL},
+    {"WebP", "WEBP", 8, 4, cvy_decode_webp, NULL},
+    {"BMP", "BM", 0, 2, NULL, NULL},
+    {"TIFF", "II*\0", 0, 4, NULL, NULL},
+    {"TIFF", "MM\0*", 0, 4, NULL, NULL},
+    {"HEIF or AVIF", "ftyp", 4, 4, NULL, NULL},
 };
 
 static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes) {
@@ -49,7 +51,20 @@ static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes) {
                     (int)(3 * n - 1), shown);
 }
 
-cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image) {
+static cvy_status decode_by(const struct codec *codec, const void *bytes, size_t n_bytes, int64_t max_pixels,
+                            const struct cvy_image_part *part, struct cvy_image *image) {
+    int orientation = cvy_exif_orientation(bytes, n_bytes);
+    if (part && codec->decode_part)
+        return codec->decode_part(bytes, n_bytes, max_pixels, orientation, part, image);
+    CVY_TRY(codec->decode(bytes, n_bytes, max_pixels, image));
+    CVY_TRY(cvy_orient(image, orientation));
+    if (part)
+        cvy_image_take(image, part);
+    return CVY_OK;
+}
+
+cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels,
+                      const struct cvy_image_part *part, struct cvy_image *image) {
     for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
         const struct codec *codec = &codecs[i];
         if (n_bytes < codec->offset + codec->n_magic ||
@@ -57,26 +72,29 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, str
             continue;
         if (!codec->decode)
             return CVY_FAIL(CVY_ERR_DATA, "is a %s image, convert it to JPEG, PNG or WebP", codec->name);
-        CVY_TRY(codec->decode(bytes, n_bytes, max_pixels, image));
-        CVY_TRY(cvy_orient(image, cvy_exif_orientation(bytes, n_bytes)));
-        return CVY_OK;
+        return decode_by(codec, bytes, n_bytes, max_pixels, part, image);
     }
     return fail_unknown(bytes, n_bytes);
 }
 
-cvy_status cvy_decode_file(const char *path, struct cvy_image *image) {
+cvy_status cvy_decode_file(const char *path, const struct cvy_image_part *part, struct cvy_image *image) {
     char *bytes;
     size_t n_bytes;
     CVY_TRY(cvy_read_file(path, CVY_MAX_FILE_BYTES, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, image);
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
     free(bytes);
     return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", path);
 }
 
+cvy_status cvy_decode_check(int64_t width, int64_t height, int64_t max_pixels) {
+    if (width >= 1 && height >= 1 && width <= max_pixels / height)
+        return CVY_OK;
+    return CVY_FAIL(CVY_ERR_DATA, "its header says %lldx%lld pixels, between 1 and %lld are allowed",
+                    (long long)width, (long long)height, (long long)max_pixels);
+}
+
 cvy_status cvy_decode_reserve(int64_t width, int64_t height, int64_t max_pixels, struct cvy_image *image) {
-    if (width < 1 || height < 1 || width > max_pixels / height)
-        return CVY_FAIL(CVY_ERR_DATA, "its header says %lldx%lld pixels, between 1 and %lld are allowed",
-                        (long long)width, (long long)height, (long long)max_pixels);
+    CVY_TRY(cvy_decode_check(width, height, max_pixels));
     CVY_TRY(cvy_image_reshape(image, 3, height, width, CVY_U8, CVY_NHWC));
     return CVY_OK;
 }

@@ -9,18 +9,25 @@ enum { CVY_MAX_FILE_BYTES = 1 << 29 }; /* of an image file */
 enum { CVY_MAX_PIXELS = 100000000 };   /* width x height of an image file; more is taken for an attack */
 
 /* Decodes by content, whatever the name said. `image` becomes u8 NHWC with 3 channels; its buffer is reused.
+   `part` NULL: all of it. A part of a JPEG image has the same pixels as when it is cut out of the whole, unless it
+   comes at a fraction of its size; then the fraction is exact up to a pixel of it.
    CVY_ERR_DATA says what is wrong, without the file's name. */
-cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
+cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels,
+                      const struct cvy_image_part *part, struct cvy_image *image);
 
 /* The same for a file of at most CVY_MAX_PIXELS; the error begins with the path. */
-cvy_status cvy_decode_file(const char *path, struct cvy_image *image);
+cvy_status cvy_decode_file(const char *path, const struct cvy_image_part *part, struct cvy_image *image);
 
 /* The decoders; called by cvy_decode when the content begins as theirs does. */
 cvy_status cvy_decode_jpeg(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
 cvy_status cvy_decode_png(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
+/* A part of it, already upright, if the orientation of the whole is as said. */
+cvy_status cvy_decode_jpeg_part(const void *bytes, size_t n_bytes, int64_t max_pixels, int orientation,
+                                const struct cvy_image_part *part, struct cvy_image *image);
 cvy_status cvy_decode_webp(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);
 
-/* For decoders: gives the image its shape and room, or refuses the size. */
+/* For decoders: refuses the size; gives the image its shape and room, unless the size is refused. */
+cvy_status cvy_decode_check(int64_t width, int64_t height, int64_t max_pixels);
 cvy_status cvy_decode_reserve(int64_t width, int64_t height, int64_t max_pixels, struct cvy_image *image);
 
 #endif

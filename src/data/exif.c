@@ -68,10 +68,35 @@ int cvy_exif_orientation(const void *jpeg, size_t n_bytes) {
     return 1;
 }
 
+struct
+    turn { /* from the stored image to the upright one: rows and columns change places, then are mirrored */
+    bool is_swapped, is_flipped_y, is_flipped_x; /* the last two as seen in the stored image */
+};
+
+static struct turn turn_of(int orientation) {
+    return (struct turn){
+        .is_swapped = cvy_orient_swaps(orientation),
+        .is_flipped_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7,
+        .is_flipped_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8,
+    };
+}
+
+struct cvy_box cvy_orient_back(const struct cvy_box *upright, int orientation, int64_t height,
+                               int64_t width) {
+    const struct turn turn = turn_of(orientation);
+    struct cvy_box box = *upright;
+    if (turn.is_swapped)
+        box = (struct cvy_box){upright->left, upright->top, upright->width, upright->height};
+    if (turn.is_flipped_y)
+        box.top = height - box.top - box.height;
+    if (turn.is_flipped_x)
+        box.left = width - box.left - box.width;
+    return box;
+}
+
 cvy_status cvy_orient(struct cvy_image *image, int orientation) {
-    const bool is_swapped = orientation >= 5;
-    const bool is_flipped_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    const bool is_flipped_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const struct turn turn = turn_of(orientation);
+    const bool is_swapped = turn.is_swapped;
     const int64_t height = image->height, width = image->width, channels = image->channels;
     struct cvy_image turned = {0};
     if (orientation == 1)
@@ -83,8 +108,8 @@ cvy_status cvy_orient(struct cvy_image *image, int orientation) {
     for (int64_t y = 0; y < turned.height; y++) {
         for (int64_t x = 0; x < turned.width; x++, to += channels) {
             int64_t from_y = is_swapped ? x : y, from_x = is_swapped ? y : x;
-            from_y = is_flipped_y ? height - 1 - from_y : from_y;
-            from_x = is_flipped_x ? width - 1 - from_x : from_x;
+            from_y = turn.is_flipped_y ? height - 1 - from_y : from_y;
+            from_x = turn.is_flipped_x ? width - 1 - from_x : from_x;
             memcpy(to, from + (from_y * width + from_x) * channels, (size_t)channels);
         }
     }

@@ -12,4 +12,9 @@ int cvy_exif_orientation(const void *jpeg, size_t n_bytes);
 /* Turns and mirrors the image (u8 NHWC) so that it is upright: what Pillow's ImageOps.exif_transpose does. */
 cvy_status cvy_orient(struct cvy_image *image, int orientation);
 
+/* Where a box of the upright image lies in the stored one, which is height x width. */
+struct cvy_box cvy_orient_back(const struct cvy_box *upright, int orientation, int64_t height, int64_t width);
+/* Does upright mean that width and height change places? */
+static inline bool cvy_orient_swaps(int orientation) { return orientation >= 5; }
+
 #endif

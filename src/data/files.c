@@ -25,7 +25,13 @@ void cvy_file_set_free(struct cvy_dataset *dataset) {
 }
 
 cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    CVY_TRY(cvy_decode_file(set_of(dataset)->samples.data[i].path, image));
+    CVY_TRY(cvy_file_set_read_part(dataset, i, NULL, image));
+    return CVY_OK;
+}
+
+cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
+                                  const struct cvy_image_part *part, struct cvy_image *image) {
+    CVY_TRY(cvy_decode_file(set_of(dataset)->samples.data[i].path, part, image));
     return CVY_OK;
 }
 
@@ -47,7 +53,7 @@ static const struct cvy_format files_format = {
     /* no spec leads here, so it is in no table */
     .prefix = "files",         .help = "files   a list of image files, without labels",
     .free = cvy_file_set_free, .read = cvy_file_set_read,
-    .path = cvy_file_set_path,
+    .path = cvy_file_set_path, .read_part = cvy_file_set_read_part,
 };
 
 /* What messages call the set: "a.jpg", or "a.jpg and 3 more". */

@@ -140,6 +140,7 @@ const struct cvy_format cvy_format_folder = {
     .open = folder_open,
     .free = cvy_file_set_free,
     .read = cvy_file_set_read,
+    .read_part = cvy_file_set_read_part,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
     .encoded = cvy_file_set_encoded,

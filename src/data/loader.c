@@ -85,8 +85,11 @@ static cvy_status read_position(const struct cvy_loader *loader, struct reader *
         CVY_TRY(cvy_dataset_label(dataset, i, &slot->labels[at]));
     if (!is_in_share(loader, position))
         return CVY_OK;
-    CVY_TRY(dataset->format->read(dataset, i, &reader->image));
-    cvy_status status = cvy_transform_apply(&loader->transform, &rng, &reader->work, &reader->image,
+    struct cvy_transform_draw draw = {&loader->transform, &rng};
+    struct cvy_image_part part;
+    bool is_part = cvy_transform_part(&draw, &part);
+    CVY_TRY(cvy_dataset_read(dataset, i, is_part ? &part : NULL, &reader->image));
+    cvy_status status = cvy_transform_apply(&draw, &reader->work, &reader->image,
                                             slot->images + (size_t)at * loader->image_bytes);
     if (status == CVY_OK)
         return CVY_OK;

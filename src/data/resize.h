@@ -15,7 +15,6 @@ struct cvy_span { /* the source pixels that one target pixel averages */
 struct cvy_resizer {
     CVY_VEC(struct cvy_span) spans;
     CVY_VEC(int32_t) weights;
-    CVY_VEC(int32_t) sums;
     struct cvy_image rows; /* resized horizontally */
 };
 void cvy_resizer_free(struct cvy_resizer *resizer);

@@ -2,7 +2,6 @@
 #include "data/resized_crop.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { N_TRIES = 10 };
 static const double min_area = 0.08, max_area = 1, min_ratio = 3.0 / 4,
@@ -39,14 +38,4 @@ struct cvy_box cvy_draw_resized_crop(struct cvy_rng *rng, int64_t height, int64_
         return box;
     }
     return centre_box(height, width);
-}
-
-cvy_status cvy_crop(const struct cvy_image *image, const struct cvy_box *box, struct cvy_image *out) {
-    CVY_TRY(cvy_image_reshape(out, image->channels, box->height, box->width, CVY_U8, CVY_NHWC));
-    const size_t pixel = (size_t)image->channels, row = (size_t)box->width * pixel;
-    for (int64_t y = 0; y < box->height; y++)
-        memcpy((uint8_t *)out->pixels + (size_t)y * row,
-               (const uint8_t *)image->pixels + (size_t)((box->top + y) * image->width + box->left) * pixel,
-               row);
-    return CVY_OK;
 }

@@ -6,15 +6,8 @@
 #include "base/rng.h"
 #include "data/data.h"
 
-struct cvy_box { /* pixels of an image */
-    int64_t top, left, height, width;
-};
-
 /* The window: its area a fraction of the image's between 0.08 and 1, its width / height between 3/4 and 4/3, uniform
    in the logarithm; after ten draws that do not fit, the largest window in the centre with a shape within these. */
 struct cvy_box cvy_draw_resized_crop(struct cvy_rng *rng, int64_t height, int64_t width);
-
-/* Copies the box, which lies within the image (u8 NHWC), to `out`, which is reshaped. */
-cvy_status cvy_crop(const struct cvy_image *image, const struct cvy_box *box, struct cvy_image *out);
 
 #endif

@@ -66,16 +66,20 @@ static void nothing_shines_in_from_outside(void **state) {
     options.preset = "imagenet";
     options.crop[0] = options.crop[1] = OUT;
     assert_int_equal(cvy_transform_plan(&set, &options, &t), CVY_OK);
-    assert_int_equal(cvy_image_reshape(&image, 3, HEIGHT, WIDTH, CVY_U8, CVY_NHWC), CVY_OK);
     for (uint64_t i = 0; i < 20; i++) {
         struct cvy_rng rng;
+        assert_int_equal(cvy_image_reshape(&image, 3, HEIGHT, WIDTH, CVY_U8, CVY_NHWC), CVY_OK);
         struct cvy_box box = draw(i, HEIGHT, WIDTH);
         memset(image.pixels, 255, (size_t)HEIGHT * WIDTH * 3);
         for (int64_t y = box.top; y < box.top + box.height; y++)
             memset((uint8_t *)image.pixels + (y * WIDTH + box.left) * 3, 0, (size_t)box.width * 3);
         cvy_rng_init(&rng, 1, CVY_RNG_AUGMENT, i, 0);
         memset(out, 99, sizeof out);
-        assert_int_equal(cvy_transform_apply(&t, &rng, &work, &image, out), CVY_OK);
+        struct cvy_transform_draw made = {&t, &rng};
+        struct cvy_image_part part;
+        assert_true(cvy_transform_part(&made, &part));
+        cvy_image_take(&image, &part);
+        assert_int_equal(cvy_transform_apply(&made, &work, &image, out), CVY_OK);
         for (size_t k = 0; k < sizeof out; k++)
             assert_int_equal(out[k], 0);
     }

@@ -182,17 +182,23 @@ out:
     return status;
 }
 
-static cvy_status tar_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
+static cvy_status tar_read_part(const struct cvy_dataset *dataset, int64_t i,
+                                const struct cvy_image_part *part, struct cvy_image *image) {
     const struct sample *at = &set_of(dataset)->samples.data[i];
     const struct cvy_tar_shard *shard = &set_of(dataset)->shards.data[at->shard];
     char *bytes;
     size_t n_bytes;
     CVY_TRY(tar_encoded(dataset, i, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, image);
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
     free(bytes);
     if (status != CVY_OK)
         return cvy_fail_prefix(status, "%s: %s: ", shard->path,
                                shard->index.text + shard->index.samples[at->index].name);
+    return CVY_OK;
+}
+
+static cvy_status tar_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
+    CVY_TRY(tar_read_part(dataset, i, NULL, image));
     return CVY_OK;
 }
 
@@ -208,6 +214,7 @@ const struct cvy_format cvy_format_tar = {
     .open = tar_open,
     .free = tar_free,
     .read = tar_read,
+    .read_part = tar_read_part,
     .label = tar_label,
     .encoded = tar_encoded,
 };

@@ -149,7 +149,6 @@ size_t cvy_transform_bytes(const struct cvy_transform *t) {
 void cvy_transform_work_free(struct cvy_transform_work *work) {
     cvy_resizer_free(&work->resizer);
     cvy_image_free(&work->grey);
-    cvy_image_free(&work->cropped);
     cvy_image_free(&work->resized);
 }
 
@@ -237,18 +236,27 @@ static cvy_status resize_shorter(const struct cvy_transform *t, struct cvy_trans
     return CVY_OK;
 }
 
-/* A random window, resized to what comes out. */
-static cvy_status resize_window(const struct cvy_transform *t, struct cvy_rng *rng,
-                                struct cvy_transform_work *work, const struct cvy_image **image) {
-    struct cvy_box box = cvy_draw_resized_crop(rng, (*image)->height, (*image)->width);
-    CVY_TRY(cvy_crop(*image, &box, &work->cropped));
-    CVY_TRY(cvy_resize(&work->resizer, &work->cropped, t->height, t->width, &work->resized));
+static struct cvy_box choose_window(void *context, int64_t height, int64_t width) {
+    const struct cvy_transform_draw *draw = context;
+    return cvy_draw_resized_crop(draw->rng, height, width);
+}
+
+bool cvy_transform_part(struct cvy_transform_draw *draw, struct cvy_image_part *out) {
+    const struct cvy_transform *t = draw->transform;
+    *out = (struct cvy_image_part){choose_window, draw, t->height, t->width};
+    return t->is_resized_crop;
+}
+
+static cvy_status resize_window(const struct cvy_transform *t, struct cvy_transform_work *work,
+                                const struct cvy_image **image) {
+    CVY_TRY(cvy_resize(&work->resizer, *image, t->height, t->width, &work->resized));
     *image = &work->resized;
     return CVY_OK;
 }
 
-cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rng,
-                               struct cvy_transform_work *work, const struct cvy_image *image, void *out) {
+cvy_status cvy_transform_apply(const struct cvy_transform_draw *draw, struct cvy_transform_work *work,
+                               const struct cvy_image *image, void *out) {
+    const struct cvy_transform *t = draw->transform;
     int64_t channels = t->to_grey ? 3 : t->channels;
     if (image->channels != channels || image->dtype != t->dtype || image->order != t->order)
         return CVY_FAIL(CVY_ERR_DATA, "has %lld channels, its data set has %lld", (long long)image->channels,
@@ -257,8 +265,8 @@ cvy_status cvy_transform_apply(const struct cvy_transform *t, struct cvy_rng *rn
         CVY_TRY(to_grey(image, &work->grey));
         image = &work->grey;
     }
-    CVY_TRY(t->is_resized_crop ? resize_window(t, rng, work, &image) : resize_shorter(t, work, &image));
-    struct window w = draw_window(t, rng, image);
+    CVY_TRY(t->is_resized_crop ? resize_window(t, work, &image) : resize_shorter(t, work, &image));
+    struct window w = draw_window(t, draw->rng, image);
     copy_window(t, image, &w, out);
     return CVY_OK;
 }

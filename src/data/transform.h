@@ -30,13 +30,21 @@ size_t cvy_transform_bytes(const struct cvy_transform *transform); /* of one ima
 /* One thread's working memory; zero-initialised is ready. */
 struct cvy_transform_work {
     struct cvy_resizer resizer;
-    struct cvy_image grey, cropped, resized;
+    struct cvy_image grey, resized;
 };
 void cvy_transform_work_free(struct cvy_transform_work *work);
 
-/* Writes cvy_transform_bytes to `out`. `rng` belongs to (seed, epoch, sample index). CVY_ERR_DATA when the
+/* What is made of one sample: which part of the image is wanted, then what comes out. `rng` belongs to (seed, epoch,
+   sample index), and is drawn from by both, in this order. */
+struct cvy_transform_draw {
+    const struct cvy_transform *transform;
+    struct cvy_rng *rng;
+};
+/* Refers to *draw. False: all of the image is wanted. */
+bool cvy_transform_part(struct cvy_transform_draw *draw, struct cvy_image_part *out);
+/* Writes cvy_transform_bytes to `out` from the image, or from the part of it that was wanted. CVY_ERR_DATA when the
    image does not fit the plan. */
-cvy_status cvy_transform_apply(const struct cvy_transform *transform, struct cvy_rng *rng,
-                               struct cvy_transform_work *work, const struct cvy_image *image, void *out);
+cvy_status cvy_transform_apply(const struct cvy_transform_draw *draw, struct cvy_transform_work *work,
+                               const struct cvy_image *image, void *out);
 
 #endif

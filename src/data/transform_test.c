@@ -42,7 +42,8 @@ static void apply(const struct cvy_transform *t, const struct cvy_image *image, 
     struct cvy_transform_work work = {0};
     struct cvy_rng rng;
     cvy_rng_init(&rng, SEED, CVY_RNG_AUGMENT, sample, epoch);
-    if (cvy_transform_apply(t, &rng, &work, image, out) != CVY_OK)
+    const struct cvy_transform_draw draw = {t, &rng};
+    if (cvy_transform_apply(&draw, &work, image, out) != CVY_OK)
         fail_msg("%s", cvy_error());
     cvy_transform_work_free(&work);
 }

@@ -18,7 +18,7 @@ static void require(bool is_so) {
 static cvy_status decode_over(const uint8_t *bytes, size_t n_bytes, int filling, struct cvy_image *image) {
     require(cvy_image_reshape(image, 3, 1, MAX_PIXELS, CVY_U8, CVY_NHWC) == CVY_OK);
     memset(image->pixels, filling, MAX_BYTES);
-    return cvy_decode(bytes, n_bytes, MAX_PIXELS, image);
+    return cvy_decode(bytes, n_bytes, MAX_PIXELS, NULL, image);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
