@@ -13,7 +13,8 @@
 #include <jpeglib.h>
 #include <jerror.h> /* after jpeglib.h, which it needs */
 
-enum { MAX_SCANS = 500 }; /* a progressive file may repeat scans for ever; real ones have about ten */
+enum { MAX_MARGIN = 128 }; /* columns decoded on the left of a part */
+enum { MAX_SCANS = 500 };  /* a progressive file may repeat scans for ever; real ones have about ten */
 
 struct reader {
     struct jpeg_decompress_struct jpeg;
@@ -71,6 +72,16 @@ static void read_row(struct reader *reader, JSAMPARRAY line, int64_t left, int64
         cmyk_to_rgb(from, width, rgb);
     else if (from != rgb)
         memcpy(rgb, from, (size_t)width * 3);
+}
+
+/* The same without the copy, for rows in the middle of an image: what hangs over on the right will be overwritten, what
+   does so on the left is put back. */
+static void read_row_in_place(struct reader *reader, int64_t left, uint8_t *rgb) {
+    uint8_t before[MAX_MARGIN * 3];
+    uint8_t *row = rgb - left * 3;
+    memcpy(before, row, (size_t)left * 3);
+    jpeg_read_scanlines(&reader->jpeg, &row, 1);
+    memcpy(row, before, (size_t)left * 3);
 }
 
 static JSAMPARRAY new_line(j_decompress_ptr jpeg) {
@@ -138,8 +149,8 @@ static bool has_end(j_decompress_ptr jpeg) {
 
 static void read_box(struct reader *reader, const struct cvy_box *box, struct cvy_image *image) {
     j_decompress_ptr jpeg = &reader->jpeg;
-    /* Upsampling at the edge of a crop lacks its neighbours: one block of all colours more on either side. */
-    int64_t margin = (int64_t)jpeg->max_h_samp_factor * DCTSIZE, end = box->left + box->width + margin;
+    /* Upsampling at the edge of a crop lacks its neighbours: one sample of all colours more on either side. */
+    int64_t margin = (int64_t)jpeg->max_h_samp_factor, end = box->left + box->width + margin;
     JDIMENSION left = (JDIMENSION)(box->left > margin ? box->left - margin : 0);
     JDIMENSION width = (JDIMENSION)(end < jpeg->output_width ? end : jpeg->output_width) - left;
     jpeg_crop_scanline(jpeg, &left, &width);
@@ -147,8 +158,14 @@ static void read_box(struct reader *reader, const struct cvy_box *box, struct cv
     uint8_t *row = image->pixels;
     if (box->top > 0)
         jpeg_skip_scanlines(jpeg, (JDIMENSION)box->top);
-    for (int64_t y = 0; y < box->height; y++, row += box->width * 3)
-        read_row(reader, line, box->left - (int64_t)left, box->width, row);
+    const int64_t over_left = box->left - (int64_t)left, over = (int64_t)jpeg->output_width - box->width;
+    const bool is_rgb = jpeg->out_color_space == JCS_RGB && over_left <= MAX_MARGIN;
+    for (int64_t y = 0; y < box->height; y++, row += box->width * 3) {
+        if (is_rgb && y * box->width >= over_left && (box->height - y) * box->width >= box->width + over)
+            read_row_in_place(reader, over_left, row);
+        else
+            read_row(reader, line, over_left, box->width, row);
+    }
 }
 
 static cvy_status read_part(struct reader *reader, struct request *request, struct cvy_image *image) {

@@ -55,12 +55,20 @@ static cvy_status plan_axis(struct cvy_resizer *r, int64_t from, int64_t to) {
    CVY_IMAGE_SLACK. */
 enum { LANES = 16 };
 typedef int32_t sums_t __attribute__((vector_size(4 * LANES)));
+typedef uint16_t halves_t __attribute__((vector_size(2 * LANES)));
 typedef uint8_t bytes_t __attribute__((vector_size(LANES)));
 
-static inline bytes_t round_sums(sums_t sums) { /* they start at HALF */
-    sums_t values = sums >> WEIGHT_BITS, is_over = values > 255;
-    return __builtin_convertvector((values & ~is_over) | (255 & is_over), bytes_t);
-}
+/* By way of 16 bits: compilers have instructions for each half of the way, and not all of them for the whole. Macros,
+   since functions of such vectors have another ABI for each instruction set. */
+#define WIDEN(bytes) __builtin_convertvector(__builtin_convertvector(bytes, halves_t), sums_t)
+#define NARROW(sums) __builtin_convertvector(sums, bytes_t)
+/* Sums start at HALF. */
+#define ROUND(sums, bytes)                                          \
+    do {                                                            \
+        sums_t values_ = (sums) >> WEIGHT_BITS;                     \
+        sums_t is_over_ = values_ > 255;                            \
+        (bytes) = NARROW((values_ & ~is_over_) | (255 & is_over_)); \
+    } while (0)
 
 static uint8_t round_sum(int32_t sum) {
     int32_t value = sum >> WEIGHT_BITS;
@@ -90,13 +98,12 @@ static void resize_rows(const struct cvy_resizer *r, const struct cvy_image *fro
 /* The same for RGB: a pixel of four rows at once, each with the byte behind it as a fourth channel. */
 enum { ROWS = 4, RGB = 3, PIXEL = LANES / ROWS };
 
-static inline bytes_t load_pixels(const uint8_t *const rows[ROWS], int64_t at) {
-    uint8_t pixels[LANES];
-    bytes_t out;
-    for (int r = 0; r < ROWS; r++)
-        memcpy(pixels + r * PIXEL, rows[r] + at, PIXEL);
-    memcpy(&out, pixels, LANES);
-    return out;
+typedef uint32_t pixels_t __attribute__((vector_size(LANES)));
+
+static inline uint32_t load_pixel(const uint8_t *at) {
+    uint32_t pixel;
+    memcpy(&pixel, at, PIXEL);
+    return pixel;
 }
 
 CVY_CLONES
@@ -116,10 +123,14 @@ static void resize_rgb_rows(const struct cvy_resizer *r, const struct cvy_image 
             const int32_t *weights = r->weights.data + span->weights;
             sums_t sums = {0};
             sums += HALF;
-            for (int64_t i = 0; i < span->n; i++)
-                sums +=
-                    __builtin_convertvector(load_pixels(rows, (span->first + i) * RGB), sums_t) * weights[i];
-            bytes_t pixels = round_sums(sums);
+            for (int64_t i = 0; i < span->n; i++) {
+                const int64_t at = (span->first + i) * RGB;
+                pixels_t pixels = {load_pixel(rows[0] + at), load_pixel(rows[1] + at),
+                                   load_pixel(rows[2] + at), load_pixel(rows[3] + at)};
+                sums += WIDEN((bytes_t)pixels) * weights[i];
+            }
+            bytes_t pixels;
+            ROUND(sums, pixels);
             for (int k = 0; k < ROWS; k++)
                 memcpy(to[k] + x * RGB, (const uint8_t *)&pixels + k * PIXEL, RGB);
         }
@@ -136,9 +147,10 @@ static void resize_column_span(const uint8_t *rows, int64_t n, const int32_t *we
         for (int64_t i = 0; i < n_rows; i++) {
             bytes_t bytes;
             memcpy(&bytes, rows + i * n + j, LANES);
-            sums += __builtin_convertvector(bytes, sums_t) * weights[i];
+            sums += WIDEN(bytes) * weights[i];
         }
-        bytes_t bytes = round_sums(sums);
+        bytes_t bytes;
+        ROUND(sums, bytes);
         memcpy(to + j, &bytes, LANES);
     }
 }

@@ -3,18 +3,22 @@
 
 #include <string.h>
 
+enum { MAX_CHANNELS = sizeof((cvy_batch *)0)->mean / sizeof(float) };
+
 struct ingest {
     const struct cvy_ingest *what;
     struct cpu_view to_view;
     float *to;
-    int64_t image, channel, pixel; /* steps in the loader's images, in elements */
+    int64_t image, channel, pixel;   /* steps in the loader's images, in elements */
+    float levels[MAX_CHANNELS][256]; /* of bytes: what each becomes */
 };
 
-/* One channel of one image; the formula is the reference's, in single precision. */
-CPU_VECTOR static void convert_u8(const uint8_t *from, int64_t from_step, float *to, int64_t to_step,
-                                  int64_t n, float mean, float std) {
+/* One channel of one image; the formula is the reference's, in single precision. There are but 256 levels: divisions
+   are made for them alone. */
+static void convert_u8(const uint8_t *from, int64_t from_step, float *to, int64_t to_step, int64_t n,
+                       const float levels[256]) {
     for (int64_t i = 0; i < n; i++)
-        to[i * to_step] = ((float)from[i * from_step] / 255.0f - mean) / std;
+        to[i * to_step] = levels[from[i * from_step]];
 }
 
 CPU_VECTOR static void convert_f32(const float *from, int64_t from_step, float *to, int64_t to_step,
@@ -34,11 +38,18 @@ static void ingest_image(const struct ingest *me, int64_t n) {
                 to[i * v->pixel] = 0;
         } else if (batch->dtype == CVY_U8) {
             convert_u8((const uint8_t *)batch->images + from, me->pixel, to, v->pixel, v->pixels,
-                       batch->mean[c], batch->std[c]);
+                       me->levels[c]);
         } else {
             convert_f32((const float *)batch->images + from, me->pixel, to, v->pixel, v->pixels,
                         batch->mean[c], batch->std[c]);
         }
+    }
+}
+
+static void fill_levels(struct ingest *me, const cvy_batch *batch) {
+    for (int64_t c = 0; c < batch->channels; c++) {
+        for (int level = 0; level < 256; level++)
+            me->levels[c][level] = ((float)level / 255.0f - batch->mean[c]) / batch->std[c];
     }
 }
 
@@ -62,6 +73,8 @@ cvy_status cpu_ingest(struct cvy_device *device, const struct cvy_ingest *what,
     me.image = batch->channels * me.to_view.pixels;
     me.channel = is_nhwc ? 1 : me.to_view.pixels;
     me.pixel = is_nhwc ? batch->channels : 1;
+    if (batch->dtype == CVY_U8)
+        fill_levels(&me, batch);
     cpu_team_run(device->spec.n_threads, ingest_part, &me);
     return CVY_OK;
 }
