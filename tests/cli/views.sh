@@ -31,6 +31,11 @@ for data in folder:set 'tar:train-*.tar,val=val-*.tar' csv:list.csv; do
         grep -o 'top-1.*%' out >>hashes
     done
 done
+for data in folder:set 'tar:train-*.tar,val=val-*.tar' csv:list.csv; do # parts of images, some at half their size
+    ok train --data "$data" --model resnet20 --input 3x8x8 --crop 8x8 --preset imagenet --batch-size 5 --epochs 2
+    grep '^done' out | sed 's/.*xxh3/xxh3/' >>parts
+done
+test "$(sort -u parts | wc -l)" = 1 || die "the views of parts differ: $(cat parts)"
 test -e train-0.tar.index || die "no index beside the shard"
 test "$(sort -u hashes | wc -l)" = 2 || die "the views differ: $(cat hashes)"
 test "$(wc -l <hashes)" = $(($(echo $threads | wc -w) * 6)) || die "not all runs are there: $(cat hashes)"
