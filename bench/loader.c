@@ -1,13 +1,14 @@
 /* The way of images into a network's input, beside what decoding alone takes.
  *
- *   usage: loader data=folder:DIR [NAME=VALUE]…   preset=imagenet crop=224 batch=50 workers=0 rounds=7
+ *   usage: loader data=SPEC [NAME=VALUE]…   preset=imagenet crop=224 batch=50 workers=0 rounds=7
  *
  * In alternation, every round:
  *   bare     a loop that reads the files and decodes all of each with libjpeg-turbo, and does nothing with it
  *   loader   an epoch of Convoy's loader with augmentation, each batch converted, normalised and laid out for the CPU
  * Prints images/s of both, medians over the rounds with the lowest and the highest, the median of the rounds' ratios,
  * and what VmRSS grew by from the second epoch to the last. One core, unless workers says otherwise: bind it with taskset.
- * DIR holds JPEG files only, and is read once before, so that the disk does not count.
+ * DIR holds JPEG files only, and is read once before, so that the disk does not count. Of data sets that have no file for
+ * each image, such as tar:GLOB, only the loader is measured.
  */
 #include "base/mem.h"
 #include "base/thread.h"
@@ -116,10 +117,9 @@ static cvy_status load_all(struct bench *b, int64_t epoch) {
 
 static cvy_status open_all(struct bench *b) {
     if (!*get(b, "data"))
-        return CVY_FAIL(CVY_ERR_USAGE, "say data=folder:DIR; see the top of the program's source");
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "say data=folder:DIR or data=tar:GLOB; see the top of the program's source");
     CVY_TRY(cvy_dataset_open(get(b, "data"), CVY_SPLIT_TRAIN, NULL, &b->dataset));
-    if (!b->dataset->format->path)
-        return CVY_FAIL(CVY_ERR_USAGE, "'%s' has no files of its own", get(b, "data"));
     cvy_loader_options options;
     cvy_loader_defaults(&options);
     options.batch_size = atoll(get(b, "batch"));
@@ -155,7 +155,8 @@ static double resident_mb(void) {
 static cvy_status measure(struct bench *b, int rounds) {
     for (int round = -1; round < rounds; round++) { /* -1: to warm up */
         int64_t start = cvy_now_ns();
-        CVY_TRY(decode_all(b));
+        if (b->dataset->format->path)
+            CVY_TRY(decode_all(b));
         int64_t middle = cvy_now_ns();
         CVY_TRY(load_all(b, round + 1));
         int64_t end = cvy_now_ns();
@@ -193,9 +194,11 @@ int main(int argc, char **argv) {
         status = measure(&b, rounds);
     if (status == CVY_OK) {
         printf("%lld files, %d rounds\n", (long long)b.dataset->n, rounds);
-        print("bare:  ", " images/s", b.bare, rounds);
+        if (b.dataset->format->path)
+            print("bare:  ", " images/s", b.bare, rounds);
         print("loader:", " images/s", b.loaded, rounds);
-        print("ratio: ", "", b.ratios, rounds);
+        if (b.dataset->format->path)
+            print("ratio: ", "", b.ratios, rounds);
         printf("memory: %.1f MB, %+.1f MB since the second epoch\n", b.rss, b.rss - b.rss_before);
     } else {
         fprintf(stderr, "loader: %s\n", cvy_error());
