@@ -141,10 +141,15 @@ static struct cvy_box shrink(const struct cvy_box *box, int64_t by) {
     return small;
 }
 
+#define END "\xFF\xD9"
+
 /* Does it go on to its end? What is coded has no end mark within. */
 static bool has_end(j_decompress_ptr jpeg) {
-    return jpeg_input_complete(jpeg) || jpeg->unread_marker == JPEG_EOI ||
-           memmem(jpeg->src->next_input_byte, jpeg->src->bytes_in_buffer, "\xFF\xD9", 2);
+    const JOCTET *at = jpeg->src->next_input_byte;
+    const size_t n = jpeg->src->bytes_in_buffer;
+    if (jpeg_input_complete(jpeg) || jpeg->unread_marker == JPEG_EOI)
+        return true;
+    return n >= 2 && (memcmp(at + n - 2, END, 2) == 0 || memmem(at, n, END, 2));
 }
 
 static void read_box(struct reader *reader, const struct cvy_box *box, struct cvy_image *image) {
