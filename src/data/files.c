@@ -3,16 +3,28 @@
 
 #include "base/text.h"
 #include "data/decode.h"
+#include "data/scan.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static struct cvy_file_set *set_of(const struct cvy_dataset *dataset) {
     return (struct cvy_file_set *)dataset;
 }
 
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return cvy_time_ns(now);
+}
+
 cvy_status cvy_file_set_new(struct cvy_file_set **out) {
     CVY_TRY(CVY_ALLOC(*out, 1));
+    (*out)->opened_ns = now_ns();
     cvy_dataset_set_rgb(&(*out)->head);
     return CVY_OK;
 }
@@ -21,18 +33,8 @@ void cvy_file_set_free(struct cvy_dataset *dataset) {
     struct cvy_file_set *set = set_of(dataset);
     cvy_vec_free(&set->samples);
     cvy_pool_free(&set->pool);
+    free(set->paths);
     free(set);
-}
-
-cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    CVY_TRY(cvy_file_set_read_part(dataset, i, NULL, image));
-    return CVY_OK;
-}
-
-cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
-                                  const struct cvy_image_part *part, struct cvy_image *image) {
-    CVY_TRY(cvy_decode_file(set_of(dataset)->samples.data[i].path, part, image));
-    return CVY_OK;
 }
 
 cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
@@ -40,8 +42,56 @@ cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int6
     return CVY_OK;
 }
 
+/* A file that changes under way would make two epochs differ. A time to come does not mean a change. */
+static cvy_status check_age(const struct cvy_file_set *set, const char *path, int fd) {
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (cvy_time_ns(info.st_mtim) > set->opened_ns && cvy_time_ns(info.st_mtim) <= now_ns())
+        return CVY_FAIL(CVY_ERR_DATA, "%s: was changed since the data set was opened: start again", path);
+    return CVY_OK;
+}
+
 cvy_status cvy_file_set_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes) {
-    CVY_TRY(cvy_read_file(set_of(dataset)->samples.data[i].path, CVY_MAX_FILE_BYTES, out, n_bytes));
+    const char *path = set_of(dataset)->samples.data[i].path;
+    char *bytes = NULL;
+    cvy_status status;
+    size_t n;
+    int fd;
+    CVY_TRY(cvy_open_file(path, &fd, &n));
+    CVY_TRY_OUT(check_age(set_of(dataset), path, fd));
+    if (n > CVY_MAX_FILE_BYTES) {
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %zu bytes, more than the %d that an image may have", path, n,
+                          CVY_MAX_FILE_BYTES);
+        goto out;
+    }
+    bytes = malloc(n + 1);
+    if (!bytes) {
+        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for an image of %zu bytes", n);
+        goto out;
+    }
+    CVY_TRY_OUT(cvy_read_at(fd, path, 0, bytes, n));
+    *out = bytes;
+    *n_bytes = n;
+    bytes = NULL;
+out:
+    free(bytes);
+    close(fd);
+    return status;
+}
+
+cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
+                                  const struct cvy_image_part *part, struct cvy_image *image) {
+    char *bytes;
+    size_t n_bytes;
+    CVY_TRY(cvy_file_set_encoded(dataset, i, &bytes, &n_bytes));
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
+    free(bytes);
+    return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", set_of(dataset)->samples.data[i].path);
+}
+
+cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
+    CVY_TRY(cvy_file_set_read_part(dataset, i, NULL, image));
     return CVY_OK;
 }
 

@@ -18,7 +18,7 @@ static inline bool cvy_is_kept(enum cvy_keep keep, int64_t i) {
 }
 
 struct cvy_file_sample {
-    const char *path; /* in `pool` */
+    const char *path; /* in `pool` or `paths` */
     int64_t label;
 };
 
@@ -26,6 +26,8 @@ struct cvy_file_set {
     struct cvy_dataset head;
     CVY_VEC(struct cvy_file_sample) samples;
     struct cvy_pool pool;
+    char *paths;       /* of samples, one behind the other */
+    int64_t opened_ns; /* when, by the clock of file systems */
 };
 
 /* An empty set of RGB images of any size, normalised as torchvision's ImageNet models expect. */

@@ -1,10 +1,12 @@
 /* folder:DIR, a folder of image files for each class, as torchvision's ImageFolder reads it: classes are the
    sorted folder names, samples are sorted by path within their class.
    Splits: DIR/train and DIR/val (or DIR/test) when any of them is there, the class list being that of train.
-   Otherwise, and for val when only train is there, every tenth image of each class is held out. */
+   Otherwise, and for val when only train is there, every tenth image of each class is held out.
+   What lies there is kept from start to start (folder_index.h). */
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/files.h"
+#include "data/folder_index.h"
 #include "data/scan.h"
 
 #include <stdlib.h>
@@ -67,70 +69,146 @@ static cvy_status set_classes(struct cvy_dataset *head, const char *path, const 
     return CVY_OK;
 }
 
+/* Their names are sorted. */
 static cvy_status find_class(const struct cvy_dataset *head, const struct plan *plan, const char *name,
                              int64_t *out) {
-    for (int64_t k = 0; k < head->n_classes; k++) {
-        if (strcmp(head->class_names[k], name) == 0) {
-            *out = k;
-            return CVY_OK;
-        }
+    char *const *found =
+        bsearch(&name, head->class_names, (size_t)head->n_classes, sizeof name, cvy_compare_names);
+    if (found) {
+        *out = found - head->class_names;
+        return CVY_OK;
     }
     return CVY_FAIL(CVY_ERR_DATA, "%s/%s: a class that %s lacks", plan->images, name, plan->classes);
 }
 
-static cvy_status add_class(struct cvy_file_set *set, const struct plan *plan, const char *name) {
-    struct cvy_names images = {0};
-    char *path;
-    int64_t label;
-    cvy_status status;
-    CVY_TRY_OUT(find_class(&set->head, plan, name, &label));
-    CVY_TRY_OUT(cvy_pool_printf(&set->pool, &path, "%s/%s", plan->images, name));
-    CVY_TRY_OUT(cvy_scan_images(path, &set->pool, &images));
-    if (images.names.n == 0) {
+/* Where the walk over an index stands. */
+struct reader {
+    const struct plan *plan;
+    char *text;      /* where the next path goes */
+    int64_t label;   /* of the class whose folders are read */
+    int64_t *counts; /* images of each class */
+};
+
+/* Room for all paths and samples, no more: there may be millions. */
+static cvy_status reserve(struct cvy_file_set *set, const struct cvy_folder_index *index,
+                          struct reader *reader) {
+    size_t n_root = strlen(reader->plan->images) + 1, n_bytes = 0, n_files = 0;
+    const char *at = index->text;
+    for (size_t k = 0; k < index->n; k++) {
+        size_t n_path = strlen(at) + 1, n = index->folders[k].n_files;
+        at += n_path;
+        const char *first = at;
+        for (size_t i = 0; i < n; i++)
+            at += strlen(at) + 1;
+        n_bytes += n * (n_root + n_path) + (size_t)(at - first);
+        n_files += n;
+    }
+    CVY_TRY(cvy_alloc_items(n_bytes, 1, (void **)&set->paths));
+    CVY_TRY(CVY_ALLOC(set->samples.data, n_files));
+    set->samples.cap = n_files;
+    reader->text = set->paths;
+    CVY_TRY(CVY_ALLOC(reader->counts, (size_t)set->head.n_classes));
+    return CVY_OK;
+}
+
+/* Folder k of the index, whose path and files stand at *at. */
+static cvy_status add_folder(struct cvy_file_set *set, const struct cvy_folder_index *index, size_t k,
+                             struct reader *reader, const char **at) {
+    const char *path = *at;
+    *at += strlen(path) + 1;
+    if (k > 0 && !strchr(path, '/')) /* a class begins */
+        CVY_TRY(find_class(&set->head, reader->plan, path, &reader->label));
+    for (size_t i = 0; i < index->folders[k].n_files; i++) {
+        if (cvy_is_kept(reader->plan->keep, reader->counts[reader->label]++)) {
+            set->samples.data[set->samples.n++] = (struct cvy_file_sample){reader->text, reader->label};
+            reader->text = stpcpy(reader->text, reader->plan->images);
+            *reader->text++ = '/';
+            reader->text = stpcpy(reader->text, path);
+            *reader->text++ = '/';
+            reader->text = stpcpy(reader->text, *at) + 1;
+        }
+        *at += strlen(*at) + 1;
+    }
+    return CVY_OK;
+}
+
+/* A class without images: nothing to learn from, or nothing to judge by. */
+static cvy_status check_counts(const struct cvy_file_set *set, const struct plan *plan, const int64_t *counts,
+                               const cvy_log_sink *log) {
+    enum { N_NAMED = 20 };
+    struct cvy_text names = {0};
+    long long n = 0;
+    char *list;
+    for (int64_t k = 0; k < set->head.n_classes; k++) {
+        if (counts[k] == 0 && ++n <= N_NAMED) {
+            cvy_text_printf(&names, "%s", n > 1 ? ", " : "");
+            cvy_text_escape(&names, set->head.class_names[k]);
+        }
+    }
+    if (n > N_NAMED)
+        cvy_text_printf(&names, " and %lld more", n - N_NAMED);
+    CVY_TRY(cvy_text_take(&names, &list));
+    cvy_status status = CVY_OK;
+    if (n && plan->images == plan->classes)
         status =
             CVY_FAIL(CVY_ERR_DATA,
-                     "%s: a class folder without images (.jpg, .jpeg, .png, .webp): fill or remove it", path);
-        goto out;
-    }
-    for (size_t i = 0; i < images.names.n; i++) {
-        if (cvy_is_kept(plan->keep, (int64_t)i))
-            CVY_TRY_OUT(cvy_vec_push(&set->samples, (struct cvy_file_sample){images.names.data[i], label}));
-    }
-out:
-    cvy_vec_free(&images.names);
+                     "%s: %lld class folder%s without images (.jpg, .jpeg, .png, .webp): %s: fill or remove",
+                     plan->images, n, n == 1 ? "" : "s", list);
+    else if (n && n < set->head.n_classes)
+        cvy_log(log, CVY_LOG_INFO, "%s: %lld of %lld classes have no images: %s", plan->images, n,
+                (long long)set->head.n_classes, list);
+    free(list);
     return status;
 }
 
-/* Fills the set; `classes` and `present` are the lists of class folders, freed by the caller. */
+static cvy_status add_all(struct cvy_file_set *set, const struct plan *plan, const cvy_log_sink *log) {
+    struct cvy_folder_index index = {0};
+    struct reader reader = {.plan = plan};
+    cvy_status status;
+    CVY_TRY_OUT(cvy_folder_index_open(plan->images, &index));
+    CVY_TRY_OUT(reserve(set, &index, &reader));
+    const char *at = index.text;
+    for (size_t k = 0; k < index.n; k++)
+        CVY_TRY_OUT(add_folder(set, &index, k, &reader, &at));
+    set->head.n = (int64_t)set->samples.n;
+    CVY_TRY_OUT(check_counts(set, plan, reader.counts, log));
+    if (plan->keep != CVY_KEEP_HELD_OUT && index.n_hidden_images + index.n_hidden_folders > 0)
+        cvy_log(log, CVY_LOG_INFO, "%s: hidden ones are left out: %llu images, %llu folders", plan->images,
+                (unsigned long long)index.n_hidden_images, (unsigned long long)index.n_hidden_folders);
+out:
+    free(reader.counts);
+    cvy_folder_index_free(&index);
+    return status;
+}
+
+/* Fills the set; `classes` is the list of class folders, freed by the caller, its names are in `pool`. */
 static cvy_status fill(struct cvy_file_set *set, const char *dir, cvy_split split, const cvy_log_sink *log,
-                       struct cvy_names *classes, struct cvy_names *present) {
+                       struct cvy_pool *pool, struct cvy_names *classes) {
     struct plan plan;
     if (!*dir)
         return CVY_FAIL(CVY_ERR_USAGE, "data 'folder:': name the folder, as in folder:DIR");
-    CVY_TRY(plan_split(&set->pool, dir, split, log, &plan));
-    CVY_TRY(cvy_scan_folders(plan.classes, &set->pool, classes));
+    CVY_TRY(plan_split(pool, dir, split, log, &plan));
+    CVY_TRY(cvy_scan_folders(plan.classes, pool, classes));
     CVY_TRY(set_classes(&set->head, plan.classes, classes));
-    CVY_TRY(cvy_scan_folders(plan.images, &set->pool, present));
-    for (size_t k = 0; k < present->names.n; k++)
-        CVY_TRY(add_class(set, &plan, present->names.data[k]));
-    set->head.n = (int64_t)set->samples.n;
+    CVY_TRY(add_all(set, &plan, log));
     if (set->head.n == 0 && plan.keep == CVY_KEEP_HELD_OUT)
         return CVY_FAIL(CVY_ERR_DATA, "%s: no class has %d images, so none is held out: add %s/val", dir,
                         CVY_HOLD_OUT, dir);
     if (set->head.n == 0)
-        return CVY_FAIL(CVY_ERR_DATA, "%s: holds no folders, one for each class is needed", plan.images);
+        return CVY_FAIL(CVY_ERR_DATA, "%s: holds no images in folders, one for each class", plan.images);
     return CVY_OK;
 }
 
 static cvy_status folder_open(const char *argument, cvy_split split, const cvy_log_sink *log,
                               struct cvy_dataset **out) {
     struct cvy_file_set *set;
-    struct cvy_names classes = {0}, present = {0};
+    struct cvy_names classes = {0};
+    struct cvy_pool pool = {0};
     CVY_TRY(cvy_file_set_new(&set));
     *out = &set->head;
-    cvy_status status = fill(set, argument, split, log, &classes, &present);
+    cvy_status status = fill(set, argument, split, log, &pool, &classes);
     cvy_vec_free(&classes.names);
-    cvy_vec_free(&present.names);
+    cvy_pool_free(&pool);
     return status;
 }
 

@@ -1,4 +1,5 @@
 /* folder:DIR on trees that are made for each test below a fresh folder. Files hold nothing: the scan reads none. */
+#include "data/cache.h"
 #include "data/data_fixture.h"
 
 #include <fcntl.h>
@@ -135,7 +136,8 @@ static void bad_folders_are_named(void **state) {
     make("a/1.png");
     expect_refused(CVY_SPLIT_VAL, "none is held out");
     make("b/readme.txt");
-    expect_refused(CVY_SPLIT_TRAIN, "b: a class folder without images");
+    make("c/");
+    expect_refused(CVY_SPLIT_TRAIN, "2 class folders without images (.jpg, .jpeg, .png, .webp): b, c");
     make("train/");
     expect_refused(CVY_SPLIT_TRAIN, "train: holds no folders");
     assert_int_equal(cvy_dataset_open("folder:/absent", CVY_SPLIT_TRAIN, NULL, &dataset), CVY_ERR_DATA);
@@ -143,13 +145,119 @@ static void bad_folders_are_named(void **state) {
     assert_int_equal(cvy_dataset_open("folder:", CVY_SPLIT_TRAIN, NULL, &dataset), CVY_ERR_USAGE);
 }
 
+static char remarks[4096];
+
+static void keep_remark(void *context, cvy_log_level level, const char *line) {
+    (void)context, (void)level;
+    strcat(strcat(remarks, line), "\n");
+}
+
+static void what_is_left_out_is_said(void **state) {
+    (void)state;
+    static const char *const files[] = {
+        "train/a/1.png", "train/a/._1.png", "train/a/.note", "train/.git/x.png", "train/a/.x/1.png",
+        "train/b/1.png", "train/c/1.png",   "val/b/1.png",   "train/loose.png",  "val/a/"};
+    const cvy_log_sink log = {.write = keep_remark};
+    struct cvy_dataset *dataset;
+    char spec[128];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        make(files[i]);
+    snprintf(spec, sizeof spec, "folder:%s", root);
+    for (int split = CVY_SPLIT_TRAIN; split <= CVY_SPLIT_VAL; split++) {
+        remarks[0] = '\0';
+        assert_int_equal(cvy_dataset_open(spec, (cvy_split)split, &log, &dataset), CVY_OK);
+        cvy_dataset_free(dataset);
+        assert_non_null(strstr(remarks, split == CVY_SPLIT_TRAIN
+                                            ? "hidden ones are left out: 1 images, 2 folders"
+                                            : "2 of 3 classes have no images: a, c"));
+    }
+}
+
+/* Folders that changed long ago, so that what is found may be kept. */
+static void age(const char *path) {
+    const struct timespec times[2] = {{1000000000, 0}, {1000000000, 0}};
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    assert_int_equal(utimensat(AT_FDCWD, full, times, 0), 0);
+}
+
+static void the_index_is_kept(void **state) {
+    (void)state;
+    char cache[128], *file, *bytes;
+    size_t n_bytes;
+    make("a/x/1.png");
+    make("b/1.png");
+    snprintf(cache, sizeof cache, "%s-cache", root);
+    assert_int_equal(setenv("XDG_CACHE_HOME", cache, 1), 0);
+    assert_int_equal(cvy_cache_path(root, &file), CVY_OK);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
+    assert_int_equal(access(file, F_OK), -1); /* everything is fresh */
+    static const char *const folders[] = {"", "a", "a/x", "b"};
+    for (size_t i = 0; i < 4; i++)
+        age(folders[i]);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
+    /* what is kept is what is taken */
+    assert_true(cvy_cache_load(file, "CVYDIR1\n", 1 << 20, &bytes, &n_bytes));
+    assert_string_equal(bytes + n_bytes - 6, "1.png");
+    bytes[n_bytes - 6] = '7';
+    assert_true(cvy_cache_store(file, "CVYDIR1\n", bytes, n_bytes));
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/7.png");
+    /* of another form, or broken: made anew */
+    assert_true(cvy_cache_store(file, "CVYDIR1\n", bytes, n_bytes - 6));
+    free(bytes);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
+    assert_true(cvy_cache_load(file, "CVYDIR1\n", 1 << 20, &bytes, &n_bytes) && (free(bytes), true));
+    assert_int_equal(truncate(file, 30), 0);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
+    /* a folder that changed, though its time was set back */
+    make("a/x/2.png");
+    age("a/x");
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png a:a/x/2.png b:b/1.png");
+    /* nowhere to write */
+    assert_int_equal(setenv("XDG_CACHE_HOME", "/dev/null", 1), 0);
+    expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png a:a/x/2.png b:b/1.png");
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    assert_int_equal(unlink(file), 0);
+    free(file);
+    snprintf(cache, sizeof cache, "rm -r %s-cache", root);
+    assert_int_equal(system(cache), 0);
+}
+
+static void a_file_that_changes_under_way_is_named(void **state) {
+    (void)state;
+    const struct timespec later[2] = {{4000000000, 0}, {4000000000, 0}};
+    struct cvy_dataset *dataset;
+    struct cvy_image image = {0};
+    make("a/1.png");
+    assert_int_equal(open_split(CVY_SPLIT_TRAIN, &dataset), CVY_OK);
+    const char *path = dataset->format->path(dataset, 0);
+    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "the file is empty"));
+    assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0); /* strange, but no change */
+    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "the file is empty"));
+    usleep(20000);
+    assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0);
+    usleep(20000);
+    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "a/1.png: was changed since the data set was opened"));
+    cvy_image_free(&image);
+    cvy_dataset_free(dataset);
+}
+
 #define IN_FRESH_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FRESH_ROOT(classes_and_samples_are_sorted), IN_FRESH_ROOT(links_are_followed),
-        IN_FRESH_ROOT(splits_lie_side_by_side),        IN_FRESH_ROOT(val_alone_can_be_evaluated),
-        IN_FRESH_ROOT(every_tenth_image_is_held_out),  IN_FRESH_ROOT(bad_folders_are_named),
+        IN_FRESH_ROOT(classes_and_samples_are_sorted),
+        IN_FRESH_ROOT(links_are_followed),
+        IN_FRESH_ROOT(splits_lie_side_by_side),
+        IN_FRESH_ROOT(val_alone_can_be_evaluated),
+        IN_FRESH_ROOT(every_tenth_image_is_held_out),
+        IN_FRESH_ROOT(bad_folders_are_named),
+        IN_FRESH_ROOT(what_is_left_out_is_said),
+        IN_FRESH_ROOT(the_index_is_kept),
+        IN_FRESH_ROOT(a_file_that_changes_under_way_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

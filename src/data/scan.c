@@ -10,14 +10,14 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MAX_DEPTH = 32 }; /* folders within folders; links may form circles */
-
-enum kind { KIND_OTHER, KIND_FILE, KIND_FOLDER };
+enum kind { KIND_OTHER, KIND_FILE, KIND_FOLDER, KIND_BROKEN };
 
 bool cvy_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
+
+int64_t cvy_time_ns(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
 
 static enum kind kind_of(const struct dirent *entry, DIR *folder) {
     struct stat info;
@@ -28,7 +28,7 @@ static enum kind kind_of(const struct dirent *entry, DIR *folder) {
     if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
         return KIND_OTHER;
     if (fstatat(dirfd(folder), entry->d_name, &info, 0) != 0)
-        return KIND_OTHER; /* a link to nowhere */
+        return KIND_BROKEN;
     return S_ISREG(info.st_mode) ? KIND_FILE : S_ISDIR(info.st_mode) ? KIND_FOLDER : KIND_OTHER;
 }
 
@@ -53,13 +53,40 @@ static cvy_status add_name(struct cvy_names *names, struct cvy_pool *pool, const
     return CVY_OK;
 }
 
-/* Names right below `path`; `files` may be NULL. */
-static cvy_status list(const char *path, struct cvy_pool *pool, struct cvy_names *folders,
-                       struct cvy_names *files) {
+static cvy_status add_entry(struct cvy_listing *out, struct cvy_pool *pool, const struct dirent *entry,
+                            DIR *folder) {
+    bool is_image = cvy_is_image_name(entry->d_name), is_hidden = entry->d_name[0] == '.';
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        return CVY_OK;
+    enum kind kind = kind_of(entry, folder);
+    out->n_broken_links += kind == KIND_BROKEN;
+    out->n_hidden_folders += is_hidden && kind == KIND_FOLDER;
+    out->n_hidden_images += is_hidden && kind == KIND_FILE && is_image;
+    if (!is_hidden && kind == KIND_FOLDER)
+        CVY_TRY(add_name(&out->folders, pool, entry->d_name));
+    if (!is_hidden && kind == KIND_FILE && is_image)
+        CVY_TRY(add_name(&out->files, pool, entry->d_name));
+    return CVY_OK;
+}
+
+void cvy_listing_free(struct cvy_listing *listing) {
+    cvy_vec_free(&listing->folders.names);
+    cvy_vec_free(&listing->files.names);
+}
+
+cvy_status cvy_scan_folder(const char *path, struct cvy_pool *pool, struct cvy_listing *out) {
     cvy_status status = CVY_OK;
+    struct stat info;
     DIR *folder = opendir(path);
+    *out = (struct cvy_listing){0};
     if (!folder)
         return CVY_FAIL(CVY_ERR_DATA, "%s: cannot be opened as a folder: %s", path, strerror(errno));
+    if (fstat(dirfd(folder), &info) != 0) {
+        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        goto out;
+    }
+    out->mtime_ns = cvy_time_ns(info.st_mtim);
+    out->ctime_ns = cvy_time_ns(info.st_ctim);
     for (;;) {
         errno = 0;
         const struct dirent *entry = readdir(folder);
@@ -69,78 +96,21 @@ static cvy_status list(const char *path, struct cvy_pool *pool, struct cvy_names
         }
         if (!entry)
             break;
-        if (entry->d_name[0] == '.')
-            continue;
-        bool is_image = cvy_is_image_name(entry->d_name);
-        enum kind kind = kind_of(entry, folder);
-        if (kind == KIND_FOLDER)
-            CVY_TRY_OUT(add_name(folders, pool, entry->d_name));
-        else if (kind == KIND_FILE && is_image && files)
-            CVY_TRY_OUT(add_name(files, pool, entry->d_name));
+        CVY_TRY_OUT(add_entry(out, pool, entry, folder));
     }
 out:
     closedir(folder);
+    if (status != CVY_OK)
+        cvy_listing_free(out);
     return status;
 }
 
 cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out) {
-    cvy_status status = list(path, pool, out, NULL);
-    if (status != CVY_OK)
-        cvy_vec_free(&out->names);
-    else if (out->names.n > 1)
+    struct cvy_listing listing;
+    CVY_TRY(cvy_scan_folder(path, pool, &listing));
+    cvy_vec_free(&listing.files.names);
+    *out = listing.folders;
+    if (out->names.n > 1)
         qsort(out->names.data, out->names.n, sizeof *out->names.data, cvy_compare_names);
-    return status;
-}
-
-struct entry {
-    const char *folder, *name;
-};
-
-struct entries {
-    CVY_VEC(struct entry) all;
-};
-
-static int compare_entries(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-    int order = strcmp(x->folder, y->folder);
-    return order ? order : strcmp(x->name, y->name);
-}
-
-/* The images at and below `path`, unsorted. */
-static cvy_status walk(const char *path, int depth, struct cvy_pool *pool, struct entries *out) {
-    struct cvy_names folders = {0}, files = {0};
-    cvy_status status;
-    if (depth > MAX_DEPTH)
-        return CVY_FAIL(CVY_ERR_DATA, "%s: folders are nested more than %d deep, is a link circular?", path,
-                        MAX_DEPTH);
-    CVY_TRY_OUT(list(path, pool, &folders, &files));
-    for (size_t i = 0; i < files.names.n; i++)
-        CVY_TRY_OUT(cvy_vec_push(&out->all, (struct entry){path, files.names.data[i]}));
-    for (size_t i = 0; i < folders.names.n; i++) {
-        char *child;
-        CVY_TRY_OUT(cvy_pool_printf(pool, &child, "%s/%s", path, folders.names.data[i]));
-        CVY_TRY_OUT(walk(child, depth + 1, pool, out));
-    }
-out:
-    cvy_vec_free(&folders.names);
-    cvy_vec_free(&files.names);
-    return status;
-}
-
-cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out) {
-    struct entries found = {0};
-    cvy_status status;
-    CVY_TRY_OUT(walk(path, 0, pool, &found));
-    if (found.all.n > 1)
-        qsort(found.all.data, found.all.n, sizeof *found.all.data, compare_entries);
-    for (size_t i = 0; i < found.all.n; i++) {
-        char *image;
-        CVY_TRY_OUT(cvy_pool_printf(pool, &image, "%s/%s", found.all.data[i].folder, found.all.data[i].name));
-        CVY_TRY_OUT(cvy_vec_push(&out->names, image));
-    }
-out:
-    cvy_vec_free(&found.all);
-    if (status != CVY_OK)
-        cvy_vec_free(&out->names);
-    return status;
+    return CVY_OK;
 }

@@ -6,6 +6,8 @@
 #include "base/vec.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 struct cvy_names {
     CVY_VEC(const char *) names;
@@ -15,15 +17,23 @@ struct cvy_names {
    cvy_vec_free. CVY_ERR_DATA: `path` is missing or no folder. */
 cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
-/* The paths of the image files below `path` at any depth, by extension (.jpg .jpeg .png .webp, in any case), hidden
-   files and folders left out; sorted by folder, then by name, as torchvision's ImageFolder does. */
-cvy_status cvy_scan_images(const char *path, struct cvy_pool *pool, struct cvy_names *out);
+/* What lies right below a folder, unsorted: folders, and image files by extension (.jpg .jpeg .png .webp, in any case).
+   Hidden ones, whose names begin with a dot, are counted only. */
+struct cvy_listing {
+    struct cvy_names folders, files;
+    uint64_t n_hidden_folders, n_hidden_images;
+    uint64_t n_broken_links;    /* they may come to life without a change of this folder */
+    int64_t mtime_ns, ctime_ns; /* of the folder, before it was read */
+};
+cvy_status cvy_scan_folder(const char *path, struct cvy_pool *pool, struct cvy_listing *out);
+void cvy_listing_free(struct cvy_listing *listing);
 
 /* Of two `const char *`, for qsort. */
 int cvy_compare_names(const void *a, const void *b);
 
-/* By extension, as cvy_scan_images has it. */
+/* By extension, as cvy_scan_folder has it. */
 bool cvy_is_image_name(const char *name);
 bool cvy_is_folder(const char *path);
+int64_t cvy_time_ns(struct timespec time);
 
 #endif
