@@ -1,7 +1,7 @@
 /* See audit.h. Duplicates are found by a hash of shape and pixels: each split's hashes go to one table, in order. */
 #include "data/audit.h"
 
-#include "base/file.h"
+#include "data/decode.h"
 #include "data/file_facts.h"
 #include "data/survey.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MAX_FILE_BYTES = 1 << 29, HUGE_PIXELS = 50000000, TINY_SIDE = 32, LEAST_SHARE = 10 };
+enum { HUGE_PIXELS = 50000000, TINY_SIDE = 32, LEAST_SHARE = 10 };
 
 static const struct {
     const char *name, *meaning;
@@ -41,10 +41,10 @@ static uint64_t hash_of(const struct cvy_image *image) {
 }
 
 /* The file is read a second time, now from the system's cache. */
-static void look_at_file(const char *path, struct item *item) {
+static void look_at_file(const struct cvy_dataset *dataset, int64_t i, struct item *item) {
     char *bytes;
     size_t n_bytes;
-    if (cvy_read_file(path, MAX_FILE_BYTES, &bytes, &n_bytes) != CVY_OK)
+    if (dataset->format->encoded(dataset, i, &bytes, &n_bytes) != CVY_OK)
         return;
     item->is_empty = n_bytes == 0;
     cvy_file_facts(bytes, n_bytes, &item->file);
@@ -64,8 +64,8 @@ static void look(const struct cvy_dataset *dataset, int64_t i, cvy_status status
     } else {
         item->is_label_bad = !dataset->is_unlabelled && cvy_dataset_label(dataset, i, &label) != CVY_OK;
     }
-    if (dataset->format->path)
-        look_at_file(dataset->format->path(dataset, i), item);
+    if (dataset->format->encoded)
+        look_at_file(dataset, i, item);
 }
 
 /* ---- findings ------------------------------------------------------------------------------------------ */
@@ -109,17 +109,24 @@ static cvy_status add(const struct pass *pass, enum cvy_problem kind, int64_t i,
     return CVY_OK;
 }
 
+static enum cvy_problem kind_of(const struct item *item) {
+    const struct cvy_file_facts *file = &item->file;
+    if (item->is_empty)
+        return CVY_PROBLEM_zero_bytes;
+    if (file->is_animated)
+        return CVY_PROBLEM_animated;
+    if (item->is_label_bad)
+        return CVY_PROBLEM_label_range;
+    if (file->width > 0 && file->height > CVY_MAX_PIXELS / file->width)
+        return CVY_PROBLEM_huge;
+    return file->is_truncated ? CVY_PROBLEM_truncated : CVY_PROBLEM_unreadable;
+}
+
 /* The reason names the sample itself. */
 static cvy_status add_bad(const struct pass *pass, int64_t i, const struct item *item) {
     struct cvy_audit *audit = pass->audit;
-    struct cvy_finding finding = {.stops = true, .split = pass->dataset->split};
+    struct cvy_finding finding = {.kind = kind_of(item), .stops = true, .split = pass->dataset->split};
     char *text;
-    finding.kind = item->is_empty                                    ? CVY_PROBLEM_zero_bytes
-                   : item->file.is_animated                          ? CVY_PROBLEM_animated
-                   : item->is_label_bad                              ? CVY_PROBLEM_label_range
-                   : strstr(item->reason.message, "its header says") ? CVY_PROBLEM_huge
-                   : item->file.is_truncated                         ? CVY_PROBLEM_truncated
-                                                                     : CVY_PROBLEM_unreadable;
     if (pass->dataset->format->path)
         finding.path = pass->dataset->format->path(pass->dataset, i);
     CVY_TRY(cvy_pool_strdup(&audit->pool, item->reason.message, &text));

@@ -5,12 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct cvy_file_facts {
     const char *format; /* "JPEG", "PNG", "WebP"; NULL: none of these */
     const char
         *converted;  /* how its pixels differ from RGB of 8 bits: "grey", "CMYK", …; NULL: they do not */
     int orientation; /* of EXIF, 1 to 8 */
+    int64_t height, width; /* that the header says; 0: it does not */
     bool is_animated, is_truncated;
 };
 

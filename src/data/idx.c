@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/arrays.h"
+#include "data/big_endian.h"
 
 #include <glob.h>
 #include <stdlib.h>
@@ -41,10 +42,6 @@ static cvy_status find_file(struct cvy_pool *pool, const char *dir, const char *
     return CVY_OK;
 }
 
-static uint32_t big_endian(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* Loads an array of n_dims dimensions; *out are its elements. */
 static cvy_status load(struct cvy_array_set *set, const char *path, int n_dims, int64_t *dims,
                        const uint8_t **out) {
@@ -54,7 +51,7 @@ static cvy_status load(struct cvy_array_set *set, const char *path, int n_dims, 
     if (n_bytes < header || bytes[0] || bytes[1] || bytes[2] != TYPE_U8 || bytes[3] != n_dims)
         return CVY_FAIL(CVY_ERR_DATA, "%s: is no IDX file of bytes in %d dimensions", path, n_dims);
     for (int k = 0; k < n_dims; k++) {
-        dims[k] = big_endian(bytes + 4 + 4 * (size_t)k);
+        dims[k] = cvy_big_endian(bytes + 4 + 4 * (size_t)k, 4);
         if (__builtin_mul_overflow(n, (size_t)dims[k], &n))
             n = SIZE_MAX;
     }

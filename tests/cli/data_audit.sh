@@ -41,6 +41,8 @@ for workers in 1 3; do
 done
 cmp -s out1 out3 || die "the result depends on the number of threads"
 has out "zero_bytes: 1 ("
+has out "huge: 1 ("
+has out "  bad: train: set/train/dog/huge.png: its header says 65535x65535 pixels"
 has out "truncated: 3 ("
 has out "  bad: train: set/train/cat/cut.jpg: is not a whole JPEG"
 has out "  bad: val: set/val/cat/cut.webp: is not a whole WebP"
