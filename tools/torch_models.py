@@ -170,11 +170,12 @@ class Kinks(TorchFunctionMode):
         after = padding + stride - 1  # with ceil_mode the last windows hang over the edge
         x = nn.functional.pad(x, [padding, after, padding, after], value=-1e30)
         window = nn.functional.unfold(x.flatten(0, 1)[:, None], kernel_size, stride=stride)
-        top = window.topk(2, dim=1).values
-        # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0; two equal
-        # ones in float64 come from one pixel, by the pool before with its overlapping windows, and either leads there
-        gaps = (top[:, 0] - top[:, 1])[(top[:, 0] > 0) & (top[:, 0] > top[:, 1])]
-        self.gaps += gaps.sort().values[:1].tolist()
+        top = window.max(dim=1, keepdim=True).values
+        # where the largest is 0, the ReLU before it has let nothing through, and any choice gives gradient 0; equal
+        # ones in float64 come from one pixel, by the pool before with its overlapping windows, and any of them leads
+        # there: so the distance is that to the largest of the others
+        gaps = (top - window.masked_fill(window == top, -1e30).max(dim=1, keepdim=True).values)[top > 0]
+        self.gaps += gaps.flatten().sort().values[:1].tolist()
 
 
 def kink_distance(net, images):
