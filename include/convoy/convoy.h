@@ -241,18 +241,18 @@ typedef struct cvy_batch {
 
 typedef struct {
     int64_t batch_size; /* global, at least 1 */
-    int64_t
-        accumulate; /* batches of one update, for cvy_batch.n_update; the last of an epoch may have fewer; 0: 1 */
-    int workers; /* decoding threads, which work up to two batches ahead; 0: in the calling thread */
+    int64_t accumulate; /* batches of one update; at the end of an epoch there may be fewer; 0: 1 */
+    int workers;        /* decoding threads, which work up to two batches ahead; 0: in the calling thread */
     uint64_t seed;
     bool shuffle;
-    bool augment;       /* training transforms; false: evaluation's */
-    const char *preset; /* of augmentation: "none", "cifar", "imagenet"; NULL: what suits the data */
-    int64_t resize;     /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
-    int64_t crop[2];    /* height, width of what comes out, from the centre; 0: resize, else all */
-    int64_t pad;        /* training crops at random after this zero padding; -1: the preset's */
-    int flip;           /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
-    bool has_mean_std;  /* false: what suits the data, else mean 0 and std 1 */
+    bool augment;        /* training transforms; false: evaluation's */
+    const char *preset;  /* of augmentation: "none", "cifar", "imagenet"; NULL: what suits the data */
+    int64_t resize;      /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
+    int64_t crop[2];     /* height, width of what comes out, from the centre; 0: resize, else all */
+    int64_t pad;         /* training crops at random after this zero padding; -1: the preset's */
+    int flip;            /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
+    double random_erase; /* training sets a random box to the mean with this probability, 0 to 1 */
+    bool has_mean_std;   /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
     int64_t channels; /* 1: u8 images in colour become grey (ITU-R 601); 0: as they are */
 } cvy_loader_options;

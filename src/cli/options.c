@@ -22,6 +22,7 @@ cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
     loader.crop[1] = o->crop[1];
     loader.pad = o->pad;
     loader.flip = o->flip;
+    loader.random_erase = o->random_erase;
     if (o->mean.n != o->std.n)
         return CVY_FAIL(
             CVY_ERR_USAGE,

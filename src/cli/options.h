@@ -16,6 +16,7 @@ struct options { /* in the order of the groups */
     const char *data, *data_path, *preset;
     int64_t workers, resize, crop[2], pad;
     int flip;
+    double random_erase;
     struct flag_channels mean, std;
 
     int64_t batch_size, accumulate;

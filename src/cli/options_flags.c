@@ -155,6 +155,9 @@ static const struct flag augment_flags[] = {
          .min = -1, .max = 1 << 12),
     FLAG("flip", SWITCH, flip,
          "flip half of the training images from left to right; default: as the preset says"),
+    FLAG("random-erase", FLOAT, random_erase,
+         "set a random box of training images to the mean, with this probability", .initial = "0", .min = 0,
+         .max = 1),
 };
 GROUP(augment, "Augmentation, in training only");
 

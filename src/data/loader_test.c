@@ -75,6 +75,7 @@ static cvy_loader *make_loader(const struct cvy_dataset *dataset, int64_t batch_
     options.batch_size = batch_size;
     options.workers = workers;
     options.seed = 5;
+    options.random_erase = 0.5;
     if (cvy_loader_new(dataset, &options, &loader) != CVY_OK)
         fail_msg("%s", cvy_error());
     return loader;

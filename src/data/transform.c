@@ -3,6 +3,7 @@
    pixel holds all channels; NCHW: a plane a channel). */
 #include "data/transform.h"
 
+#include "data/random_erase.h"
 #include "data/resized_crop.h"
 
 #include <math.h>
@@ -125,11 +126,15 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
     if (options->pad < -1 || options->pad > MAX_SIDE)
         return CVY_FAIL(CVY_ERR_USAGE, "padding %lld: must be between 0 and %d", (long long)options->pad,
                         MAX_SIDE);
+    if (!(options->random_erase >= 0 && options->random_erase <= 1))
+        return CVY_FAIL(CVY_ERR_USAGE, "random erasing with probability %g: must be between 0 and 1",
+                        options->random_erase);
     struct cvy_transform t = {.dtype = dataset->dtype, .order = dataset->order, .pad = -1};
     if (options->augment) {
         t.pad = options->pad >= 0 ? options->pad : preset->pad;
         t.flip = options->flip >= 0 ? options->flip : preset->flip;
         t.is_resized_crop = preset->is_resized_crop;
+        t.random_erase = options->random_erase;
     }
     if (t.is_resized_crop && options->pad >= 0)
         return CVY_FAIL(CVY_ERR_USAGE,
@@ -260,6 +265,17 @@ static cvy_status resize_window(const struct cvy_transform *t, struct cvy_transf
     return CVY_OK;
 }
 
+static void erase(const struct cvy_transform *t, struct cvy_rng *rng, void *out) {
+    const struct cvy_image image = {.channels = t->channels,
+                                    .height = t->height,
+                                    .width = t->width,
+                                    .dtype = t->dtype,
+                                    .order = t->order,
+                                    .pixels = out};
+    struct cvy_box box = cvy_draw_random_erase(rng, t->random_erase, t->height, t->width);
+    cvy_erase(&image, &box, t->mean);
+}
+
 cvy_status cvy_transform_apply(const struct cvy_transform_draw *draw, struct cvy_transform_work *work,
                                const struct cvy_image *image, void *out) {
     const struct cvy_transform *t = draw->transform;
@@ -274,5 +290,7 @@ cvy_status cvy_transform_apply(const struct cvy_transform_draw *draw, struct cvy
     CVY_TRY(t->is_resized_crop ? resize_window(t, work, &image) : resize_shorter(t, work, &image));
     struct window w = draw_window(t, draw->rng, image);
     copy_window(t, image, &w, out);
+    if (t->random_erase > 0)
+        erase(t, draw->rng, out);
     return CVY_OK;
 }

@@ -1,4 +1,4 @@
-/* What happens to an image between the data set and the batch: grey, resize the shorter side, crop, flip.
+/* What happens to an image between the data set and the batch: grey, resize the shorter side, crop, flip, erase.
    Training crops at random, after zero padding or a window that is resized, and flips at random when asked to;
    evaluation crops the centre.
    The random choices are a function of (seed, epoch, sample index) alone. */
@@ -16,6 +16,7 @@ struct cvy_transform {
     int64_t pad;          /* -1: crop the centre; else crop at random after this zero padding */
     bool flip;            /* with probability 1/2 */
     bool is_resized_crop; /* a random window is resized to what comes out, instead of resize and pad */
+    double random_erase;  /* a random box becomes the mean, with this probability */
     bool to_grey;         /* from RGB, before everything else */
     float mean[4], std[4];
 };

@@ -1,6 +1,7 @@
 /* Crop, padding, flip and resize on images whose pixels tell where they came from. */
 #include "data/transform.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,10 @@ static void refuses_what_does_not_fit(void **state) {
     expect_refused(&bytes_set, &bad, "must be between");
     bad = good, bad.pad = -2;
     expect_refused(&bytes_set, &bad, "padding -2");
+    bad = good, bad.random_erase = 1.5;
+    expect_refused(&bytes_set, &bad, "must be between 0 and 1");
+    bad = good, bad.random_erase = NAN;
+    expect_refused(&bytes_set, &bad, "must be between 0 and 1");
     bad = good, bad.channels = 4;
     expect_refused(&bytes_set, &bad, "takes images of 4 channels");
     bad = good, bad.has_mean_std = true; /* std 0 */

@@ -74,12 +74,15 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     n = snprintf(out->data, sizeof out->data, "%s", task->options.data);
     if (n < 0 || (size_t)n >= sizeof out->data)
         return CVY_FAIL(CVY_ERR_USAGE, "--data: is longer than %zu bytes", sizeof out->data - 1);
+    char erase[32] = ""; /* as the checkpoints have it that knew no erasing */
+    if (t.random_erase > 0)
+        snprintf(erase, sizeof erase, " erase=%.7g", t.random_erase);
     snprintf(out->preparation, sizeof out->preparation,
              "%" PRId64 "x%" PRId64 "x%" PRId64 " resize=%" PRId64 " pad=%" PRId64
-             " flip=%d%s mean=%.7g,%.7g,%.7g,%.7g std=%.7g,%.7g,%.7g,%.7g",
+             " flip=%d%s%s mean=%.7g,%.7g,%.7g,%.7g std=%.7g,%.7g,%.7g,%.7g",
              t.channels, t.height, t.width, t.resize, t.pad, t.flip, t.is_resized_crop ? " resized_crop" : "",
-             (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3], (double)t.std[0],
-             (double)t.std[1], (double)t.std[2], (double)t.std[3]);
+             erase, (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3],
+             (double)t.std[0], (double)t.std[1], (double)t.std[2], (double)t.std[3]);
     return CVY_OK;
 }
 

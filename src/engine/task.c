@@ -200,9 +200,10 @@ static cvy_status agree(const struct cvy_task *task) {
     cvy_text_printf(&text, "images of %lldx%lldx%lld\n", LL(o->input[0]), LL(o->input[1]), LL(o->input[2]));
     cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
     cvy_text_printf(&text, "seed %llu\n", (unsigned long long)l->seed);
-    cvy_text_printf(&text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d\n",
-                    l->shuffle ? "on" : "off", l->preset ? l->preset : "as suits the data", LL(l->resize),
-                    LL(l->crop[0]), LL(l->crop[1]), LL(l->pad), l->flip);
+    cvy_text_printf(
+        &text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d, erase %.17g\n",
+        l->shuffle ? "on" : "off", l->preset ? l->preset : "as suits the data", LL(l->resize), LL(l->crop[0]),
+        LL(l->crop[1]), LL(l->pad), l->flip, l->random_erase);
     cvy_status status = text.status;
     if (status == CVY_OK)
         status = cvy_world_agree(o->plan.world, text.data, "model and data");
