@@ -37,26 +37,7 @@ static cvy_status print_classes(const struct cvy_dataset *data) {
     return CVY_OK;
 }
 
-static void count_bad(void *context, const char *reason) {
-    printf("bad: %s\n", reason);
-    ++*(int64_t *)context;
-}
-
-/* Reads everything. The splits of some formats are the same images: these are told twice. */
-static cvy_status check(const struct cvy_dataset *train, const struct cvy_dataset *val, int n_workers) {
-    int64_t n_bad = 0, n = train->n + val->n;
-    const struct cvy_bad_samples bad = {.tell = count_bad, .context = &n_bad};
-    CVY_TRY(cvy_dataset_check(train, n_workers, &bad));
-    CVY_TRY(cvy_dataset_check(val, n_workers, &bad));
-    if (n_bad)
-        return CVY_FAIL(CVY_ERR_DATA,
-                        "'%s': %lld of %lld image%s %s bad: mend or remove what is listed above", train->spec,
-                        (long long)n_bad, (long long)n, n == 1 ? "" : "s", n_bad == 1 ? "is" : "are");
-    printf("checked: all %lld images are good\n", (long long)n);
-    return CVY_OK;
-}
-
-static cvy_status print_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
+static cvy_status print_spec(const char *spec, const cvy_log_sink *log) {
     cvy_dataset *train = NULL, *val = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
@@ -64,8 +45,6 @@ static cvy_status print_spec(const char *spec, const struct options *options, co
     print_split(train, "training");
     print_split(val, "validation");
     CVY_TRY_OUT(print_classes(train));
-    if (options->check == 1)
-        CVY_TRY_OUT(check(train, val, (int)options->workers));
 out:
     cvy_dataset_free(train);
     cvy_dataset_free(val);
@@ -73,40 +52,18 @@ out:
 }
 
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
-    const struct options *options = values->options;
-    if (!values->rest.n && options->check == 1)
-        return CVY_FAIL(CVY_ERR_USAGE, "--check: name the data set, as in `convoy data folder:DIR --check`");
     if (!values->rest.n)
         print_formats();
     for (size_t i = 0; i < values->rest.n; i++)
-        CVY_TRY(print_spec(values->rest.data[i], options, log));
+        CVY_TRY(print_spec(values->rest.data[i], log));
     return CVY_OK;
 }
 
-static const struct flag check_flags[] = {
-    {.name = "check",
-     .type = FLAG_SWITCH,
-     .offset = offsetof(struct options, check),
-     .help = "read every image, and list all bad ones with their reasons",
-     .initial = "false",
-     .is_not_kept = true},
-    {.name = "workers",
-     .type = FLAG_INT,
-     .offset = offsetof(struct options, workers),
-     .help = "threads that read for --check",
-     .letter = 'j',
-     .initial = "2",
-     .min = 1,
-     .max = 256},
-};
-static const struct flag_group group_check = {
-    .title = "Check", .flags = check_flags, .n = sizeof check_flags / sizeof check_flags[0]};
-
-static const struct flag_group *const groups[] = {&group_check, &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_common, NULL};
 
 const struct command command_data = {
     .name = "data",
-    .usage = "[SPEC... [--check]]",
+    .usage = "[SPEC...]",
     .help = "list the formats of data sets, or say what a data set holds",
     .groups = groups,
     .run = run,

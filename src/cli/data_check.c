@@ -4,9 +4,11 @@
 #include "cli/command.h"
 #include "cli/printer.h"
 #include "data/audit.h"
+#include "data/quarantine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MAX_LISTED = 10, REDRAW_NS = 100000000 };
@@ -95,22 +97,46 @@ static void draw_progress(void *context, int64_t n_done, int64_t n) {
     fprintf(stderr, "\rchecked %lld/%lld images%s", (long long)n_done, (long long)n, n_done < n ? "" : "\n");
 }
 
+static cvy_status fail_bad(const struct cvy_audit *audit, const char *spec) {
+    return CVY_FAIL(CVY_ERR_DATA,
+                    "'%s': %lld of %lld image%s would stop a training: mend or remove what is listed as bad",
+                    spec, (long long)audit->n_stops, (long long)audit->n, audit->n == 1 ? "" : "s");
+}
+
+/* The folder of --fix move:DIR; NULL: nothing is to be moved. */
+static cvy_status find_target(const struct options *options, const char **out) {
+    static const char verb[] = "move:";
+    *out = NULL;
+    if (!options->fix)
+        return CVY_OK;
+    if (strncmp(options->fix, verb, sizeof verb - 1) != 0 || !options->fix[sizeof verb - 1])
+        return CVY_FAIL(CVY_ERR_USAGE, "--fix %s: say --fix move:DIR", options->fix);
+    *out = options->fix + sizeof verb - 1;
+    return CVY_OK;
+}
+
 static cvy_status check_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     cvy_dataset *train = NULL, *val = NULL;
-    int64_t next_draw_ns = 0;
+    int64_t next_draw_ns = 0, n_moved = 0;
     struct cvy_audit audit = {.progress.context = &next_draw_ns};
+    const char *target;
     cvy_status status;
     if (printer_is_terminal(STDERR_FILENO))
         audit.progress.tell = draw_progress;
+    CVY_TRY_OUT(find_target(options, &target));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
+    if (target)
+        CVY_TRY_OUT(cvy_quarantine_check(train, target));
     CVY_TRY_OUT(cvy_audit_run(train, val, (int)options->workers, &audit));
     CVY_TRY_OUT(print_audit(&audit, spec, options->json == 1));
-    if (audit.n_stops)
-        status = CVY_FAIL(CVY_ERR_DATA,
-                          "'%s': %lld of %lld image%s would stop a training: mend or remove what "
-                          "is listed as bad",
-                          spec, (long long)audit.n_stops, (long long)audit.n, audit.n == 1 ? "" : "s");
+    if (target)
+        CVY_TRY_OUT(cvy_quarantine_move(&audit, target, &n_moved));
+    if (n_moved < audit.n_stops)
+        status = fail_bad(&audit, spec);
+    else if (options->json != 1 && n_moved)
+        printf("moved: %lld images to %s; the other %lld can be read\n", (long long)n_moved, target,
+               (long long)(audit.n - n_moved));
     else if (options->json != 1)
         printf("checked: all %lld images can be read\n", (long long)audit.n);
 out:
@@ -135,8 +161,16 @@ static const struct flag audit_flags[] = {
      .initial = "2",
      .min = 1,
      .max = 256},
+    {.name = "fix",
+     .type = FLAG_TEXT,
+     .offset = offsetof(struct options, fix),
+     .help =
+         "move:DIR moves the files that would stop a training to DIR, each with its path; nothing is deleted",
+     .value_name = "move:DIR",
+     .is_not_kept = true},
 };
-static const struct flag_group group_audit = {.title = "Reading", .flags = audit_flags, .n = 1};
+static const struct flag_group group_audit = {
+    .title = "Reading", .flags = audit_flags, .n = sizeof audit_flags / sizeof audit_flags[0]};
 
 static const struct flag_group *const groups[] = {&group_audit, &group_json, &group_common, NULL};
 

@@ -54,7 +54,7 @@ struct options { /* in the order of the groups */
     int json;          /* what prints a table */
     int verbose;       /* devices */
     const char *dtype; /* check */
-    int check;         /* data */
+    const char *fix;   /* data check */
 
     int64_t steps, rounds; /* bench */
     const char *timeline, *bench_a, *bench_b;

@@ -72,6 +72,7 @@ struct cvy_format {
     const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
     /* The image file of sample i as it is, freed by the caller; thread-safe. NULL: there is none. */
     cvy_status (*encoded)(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes);
+    bool finds_files; /* samples are the files that are there: one that is moved away is none any more */
 };
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
@@ -81,15 +82,6 @@ cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const 
                             struct cvy_image *image);
 /* Label of sample i; CVY_ERR_DATA when it is no class. */
 cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
-
-/* Reads every sample with n_workers threads (at least 1) and tells, in order and in the calling thread, what is
-   wrong with each bad one. Bad samples are no failure of the call. */
-struct cvy_bad_samples {
-    void (*tell)(void *context, const char *reason);
-    void *context;
-};
-cvy_status cvy_dataset_check(const struct cvy_dataset *dataset, int n_workers,
-                             const struct cvy_bad_samples *out);
 
 /* For formats: class names "0", "1", … for n classes; sets n_classes. */
 cvy_status cvy_dataset_number_classes(struct cvy_dataset *dataset, int64_t n);

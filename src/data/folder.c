@@ -222,4 +222,5 @@ const struct cvy_format cvy_format_folder = {
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
     .encoded = cvy_file_set_encoded,
+    .finds_files = true,
 };
