@@ -55,6 +55,8 @@ struct options { /* in the order of the groups */
     int verbose;       /* devices */
     const char *dtype; /* check */
     const char *fix;   /* data check */
+    const char *to;    /* data pack */
+    int64_t max_side, shard_size;
 
     int64_t steps, rounds; /* bench */
     const char *timeline, *bench_a, *bench_b;

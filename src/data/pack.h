@@ -1,0 +1,22 @@
+/* Writing a data set of image files as tar shards, PREFIX-train-00000.tar and so on, which tar: reads as the same samples
+   in the same order with the same classes. */
+#ifndef CVY_DATA_PACK_H
+#define CVY_DATA_PACK_H
+
+#include "data/data.h"
+
+enum { CVY_PACK_QUALITY = 90 };
+
+struct cvy_pack {
+    const char *prefix;
+    int64_t max_side;    /* larger images become JPEG of this longer side, upright; 0: bytes are copied */
+    int64_t shard_bytes; /* a shard ends with the image that reaches this */
+    /* what was written */
+    int64_t n_shards, n_bytes, n_encoded;
+};
+
+/* All shards appear together at the end. CVY_ERR_USAGE: some are there already, or there are no image files. */
+cvy_status cvy_pack_write(const struct cvy_dataset *train, const struct cvy_dataset *val,
+                          struct cvy_pack *pack);
+
+#endif
