@@ -40,10 +40,7 @@ cvy_status cvy_tar_writer_add(struct cvy_tar_writer *tar, const char *name, cons
     snprintf(header + TIME, 12, "%011o", 0U);
     memset(header + SUM, ' ', 8);
     header[TYPE] = '0';
-    memcpy(header + MAGIC,
-           "ustar\0"
-           "00",
-           8);
+    memcpy(header + MAGIC, magic, sizeof magic);
     for (int i = 0; i < CVY_TAR_BLOCK; i++)
         sum += (unsigned char)header[i];
     snprintf(header + SUM, 8, "%06o", sum);
