@@ -3,6 +3,7 @@
    pixel holds all channels; NCHW: a plane a channel). */
 #include "data/transform.h"
 
+#include "data/grey.h"
 #include "data/random_erase.h"
 #include "data/resized_crop.h"
 
@@ -51,11 +52,8 @@ static cvy_status plan_channels(const struct cvy_dataset *dataset, const cvy_loa
     return CVY_OK;
 }
 
-/* ITU-R 601, in 16-bit fractions that add up to 1 and are rounded, as in Pillow's convert("L"). */
-enum { LUMA_R = 19595, LUMA_G = 38470, LUMA_B = 7471, LUMA_ONE = 1 << 16 };
-
 static float luma(const float *rgb) {
-    return (LUMA_R * rgb[0] + LUMA_G * rgb[1] + LUMA_B * rgb[2]) / LUMA_ONE;
+    return (CVY_LUMA_R * rgb[0] + CVY_LUMA_G * rgb[1] + CVY_LUMA_B * rgb[2]) / CVY_LUMA_ONE;
 }
 
 static cvy_status to_grey(const struct cvy_image *from, struct cvy_image *out) {
@@ -63,7 +61,7 @@ static cvy_status to_grey(const struct cvy_image *from, struct cvy_image *out) {
     const uint8_t *rgb = from->pixels;
     uint8_t *grey = out->pixels;
     for (int64_t i = 0; i < from->height * from->width; i++, rgb += 3)
-        grey[i] = (uint8_t)((LUMA_R * rgb[0] + LUMA_G * rgb[1] + LUMA_B * rgb[2] + LUMA_ONE / 2) / LUMA_ONE);
+        grey[i] = cvy_grey(rgb);
     return CVY_OK;
 }
 
