@@ -6,9 +6,9 @@
  *   bare     a loop that reads the files and decodes all of each with libjpeg-turbo, and does nothing with it
  *   loader   an epoch of Convoy's loader with augmentation, each batch converted, normalised and laid out for the CPU
  * Prints images/s of both, medians over the rounds with the lowest and the highest, the median of the rounds' ratios,
- * and what VmRSS grew by from the second epoch to the last. One core, unless workers says otherwise: bind it with taskset.
- * DIR holds JPEG files only, and is read once before, so that the disk does not count. Of data sets that have no file for
- * each image, such as tar:GLOB, only the loader is measured.
+ * and what VmRSS grew by from the second epoch to the last. One core, unless workers says otherwise: bind it with
+ * taskset. DIR holds JPEG files only, and is read once before, so that the disk does not count. Of data sets that have
+ * no file for each image, such as tar:GLOB, only the loader is measured.
  */
 #include "base/mem.h"
 #include "base/thread.h"

@@ -235,8 +235,7 @@ typedef struct cvy_batch {
     const void *images;
     const int64_t *labels;  /* n, or NULL where none are needed */
     const int64_t *indices; /* n: position of each image in its data set; for the caller's use, may be NULL */
-    float mean[4],
-        std[4]; /* the device computes (x / 255 (u8 only) - mean) / std per channel; std 0 counts as 1 */
+    float mean[4], std[4];  /* the device computes (x / 255 (u8 only) - mean) / std; std 0 counts as 1 */
 } cvy_batch;
 
 typedef struct {
@@ -244,20 +243,21 @@ typedef struct {
     int64_t accumulate; /* batches of one update; at the end of an epoch there may be fewer; 0: 1 */
     int workers;        /* decoding threads, which work up to two batches ahead; 0: in the calling thread */
     uint64_t seed;
-    bool shuffle;
-    bool augment;        /* training transforms; false: evaluation's */
-    const char *preset;  /* of augmentation: "none", "cifar", "imagenet"; NULL: what suits the data */
-    int64_t resize;      /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
-    int64_t crop[2];     /* height, width of what comes out, from the centre; 0: resize, else all */
-    int64_t pad;         /* training crops at random after this zero padding; -1: the preset's */
-    int flip;            /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
-    double random_erase; /* training sets a random box to the mean with this probability, 0 to 1 */
-    bool has_mean_std;   /* false: what suits the data, else mean 0 and std 1 */
+    bool shuffle, augment; /* augment: training transforms, else evaluation's */
+    const char *preset;    /* of augmentation: "none", "cifar", "imagenet"; NULL: what suits the data */
+    int64_t resize;        /* shorter side (u8 images); 0: none, or the crop's longer side where sizes vary */
+    int64_t crop[2];       /* height, width of what comes out, from the centre; 0: resize, else all */
+    int64_t pad;           /* training crops at random after this zero padding; -1: the preset's */
+    int flip;              /* training mirrors with probability 1/2: 1, 0, or -1: the preset's */
+    float color_jitter[4]; /* of training, ranges: brightness, contrast, saturation, hue (to 0.5); 0: none */
+    const char *auto_augment; /* of training: "ra", "ta_wide"; NULL: none */
+    int ra_magnitude;         /* of "ra", 0 to 30 */
+    double random_erase;      /* training sets a random box to the mean with this probability, 0 to 1 */
+    bool has_mean_std;        /* false: what suits the data, else mean 0 and std 1 */
     float mean[4], std[4];
     int64_t channels; /* 1: u8 images in colour become grey (ITU-R 601); 0: as they are */
 } cvy_loader_options;
-/* The options' defaults: batches of 32, 2 workers, shuffled, augmented as suits the data. Begin with these: here 0
-   is not always the default. */
+/* The defaults, to begin with (not all are 0): batches of 32, 2 workers, shuffled, augmented as suits the data. */
 CVY_API void cvy_loader_defaults(cvy_loader_options *options);
 /* `dataset` must outlive the loader. No batch is larger than the set. CVY_ERR_USAGE: an option does not fit the
    data, or `augment` and the batch is larger than the set; CVY_ERR_DATA: there is nothing to train on. Local. */

@@ -23,6 +23,10 @@ cvy_status options_loader(const struct options *o, cvy_loader_options *out) {
     loader.pad = o->pad;
     loader.flip = o->flip;
     loader.random_erase = o->random_erase;
+    loader.auto_augment = o->auto_augment;
+    loader.ra_magnitude = (int)o->ra_magnitude;
+    for (int i = 0; i < o->color_jitter.n || (o->color_jitter.n == 1 && i < 3); i++)
+        loader.color_jitter[i] = o->color_jitter.value[o->color_jitter.n == 1 ? 0 : i];
     if (o->mean.n != o->std.n)
         return CVY_FAIL(
             CVY_ERR_USAGE,

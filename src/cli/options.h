@@ -16,6 +16,9 @@ struct options { /* in the order of the groups */
     const char *data, *data_path, *preset;
     int64_t workers, resize, crop[2], pad;
     int flip;
+    struct flag_channels color_jitter;
+    const char *auto_augment;
+    int64_t ra_magnitude;
     double random_erase;
     struct flag_channels mean, std;
 

@@ -42,6 +42,11 @@ static void pipelines(struct flag_names *out) {
     add_name(out, "gpipe");
 }
 
+static void policies(struct flag_names *out) {
+    add_name(out, "ra");
+    add_name(out, "ta_wide");
+}
+
 static void backends(struct flag_names *out) {
     const char *names[32];
     size_t n = cvy_backend_names(names, 32);
@@ -155,6 +160,15 @@ static const struct flag augment_flags[] = {
          .min = -1, .max = 1 << 12),
     FLAG("flip", SWITCH, flip,
          "flip half of the training images from left to right; default: as the preset says"),
+    FLAG("color-jitter", CHANNELS, color_jitter,
+         "change brightness, contrast and saturation by factors of up to 1 +- these, turn the hue by up to "
+         "the fourth "
+         "(to 0.5); one number is of the first three",
+         .value_name = "B,C,S,H"),
+    FLAG("auto-augment", TEXT, auto_augment,
+         "RandAugment, two distortions of each training image, or TrivialAugmentWide, one of any magnitude",
+         .choices = policies),
+    FLAG("ra-magnitude", INT, ra_magnitude, "of RandAugment", .initial = "9", .min = 0, .max = 30),
     FLAG("random-erase", FLOAT, random_erase,
          "set a random box of training images to the mean, with this probability", .initial = "0", .min = 0,
          .max = 1),

@@ -1,5 +1,5 @@
-/* Distortions of images as Pillow makes them for torchvision's RandAugment, TrivialAugmentWide and ColorJitter: the same
-   levels, from Pillow's published meaning of each. Images are u8 NHWC with 3 channels and are changed in place. */
+/* Distortions of images as Pillow makes them for torchvision's RandAugment, TrivialAugmentWide and ColorJitter, to the
+   level. Images are u8 NHWC with 3 channels and are changed in place. */
 #ifndef CVY_DATA_DISTORT_H
 #define CVY_DATA_DISTORT_H
 

@@ -1,5 +1,5 @@
-/* The buffer of a decoded image. Invariant: `pixels` holds `capacity` bytes, whatever the shape says, and SLACK more: loops
-   may read and write whole vectors at its end. */
+/* The buffer of a decoded image. Invariant: `pixels` holds `capacity` bytes, whatever the shape says, and
+   CVY_IMAGE_SLACK more: loops may read and write whole vectors at its end. */
 #include "data/data.h"
 
 #include <stdint.h>

@@ -40,8 +40,13 @@ struct cvy_loader {
 };
 
 void cvy_loader_defaults(cvy_loader_options *options) {
-    *options = (cvy_loader_options){
-        .batch_size = 32, .workers = 2, .shuffle = true, .augment = true, .pad = -1, .flip = -1};
+    *options = (cvy_loader_options){.batch_size = 32,
+                                    .workers = 2,
+                                    .shuffle = true,
+                                    .augment = true,
+                                    .pad = -1,
+                                    .flip = -1,
+                                    .ra_magnitude = 9};
 }
 
 static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loader_options *options) {

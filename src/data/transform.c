@@ -117,6 +117,39 @@ static cvy_status plan_size(const struct cvy_dataset *dataset, const cvy_loader_
     return CVY_OK;
 }
 
+static bool is_distorted(const struct cvy_transform *t) {
+    bool has_jitter = false;
+    for (int i = 0; i < 4; i++)
+        has_jitter = has_jitter || t->color_jitter[i] > 0;
+    return has_jitter || t->auto_augment != CVY_AUTO_NONE;
+}
+
+static cvy_status plan_distortion(const struct cvy_dataset *dataset, const cvy_loader_options *options,
+                                  struct cvy_transform *t) {
+    enum cvy_auto_augment policy;
+    CVY_TRY(cvy_auto_augment_find(options->auto_augment, &policy));
+    if (options->ra_magnitude < 0 || options->ra_magnitude >= CVY_MAGNITUDES)
+        return CVY_FAIL(CVY_ERR_USAGE, "magnitude %d of RandAugment: must be 0 to %d", options->ra_magnitude,
+                        CVY_MAGNITUDES - 1);
+    for (int i = 0; i < 4; i++) {
+        if (!(options->color_jitter[i] >= 0 && options->color_jitter[i] <= (i == 3 ? 0.5F : 100)))
+            return CVY_FAIL(CVY_ERR_USAGE, "colour jitter %g: must be 0 to 100, for the hue 0 to 0.5",
+                            (double)options->color_jitter[i]);
+    }
+    if (!options->augment)
+        return CVY_OK;
+    t->auto_augment = policy;
+    t->ra_magnitude = options->ra_magnitude;
+    memcpy(t->color_jitter, options->color_jitter, sizeof t->color_jitter);
+    if (is_distorted(t) && (t->channels != 3 || t->dtype != CVY_U8 || t->order != CVY_NHWC))
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "automatic augmentation and colour jitter take images in colour, of bytes: those of '%s' "
+            "are others",
+            dataset->spec);
+    return CVY_OK;
+}
+
 cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loader_options *options,
                               struct cvy_transform *out) {
     const struct preset *preset;
@@ -141,6 +174,7 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
     CVY_TRY(plan_channels(dataset, options, &t));
     CVY_TRY(plan_size(dataset, options, preset->is_resized_crop, &t));
     CVY_TRY(plan_normalisation(dataset, options, &t));
+    CVY_TRY(plan_distortion(dataset, options, &t));
     *out = t;
     return CVY_OK;
 }
@@ -153,6 +187,8 @@ void cvy_transform_work_free(struct cvy_transform_work *work) {
     cvy_resizer_free(&work->resizer);
     cvy_image_free(&work->grey);
     cvy_image_free(&work->resized);
+    cvy_image_free(&work->distorted);
+    cvy_image_free(&work->spare);
 }
 
 /* Where the crop's corner lies in the image; negative in the padding. */
@@ -263,6 +299,17 @@ static cvy_status resize_window(const struct cvy_transform *t, struct cvy_transf
     return CVY_OK;
 }
 
+static cvy_status distort(const struct cvy_transform *t, struct cvy_rng *rng, struct cvy_transform_work *work,
+                          void *out) {
+    struct cvy_image *image = &work->distorted;
+    CVY_TRY(cvy_image_reshape(image, 3, t->height, t->width, CVY_U8, CVY_NHWC));
+    memcpy(image->pixels, out, cvy_transform_bytes(t));
+    CVY_TRY(cvy_color_jitter(t->color_jitter, rng, image, &work->spare));
+    CVY_TRY(cvy_auto_augment(t->auto_augment, t->ra_magnitude, rng, image, &work->spare));
+    memcpy(out, image->pixels, cvy_transform_bytes(t));
+    return CVY_OK;
+}
+
 static void erase(const struct cvy_transform *t, struct cvy_rng *rng, void *out) {
     const struct cvy_image image = {.channels = t->channels,
                                     .height = t->height,
@@ -288,6 +335,8 @@ cvy_status cvy_transform_apply(const struct cvy_transform_draw *draw, struct cvy
     CVY_TRY(t->is_resized_crop ? resize_window(t, work, &image) : resize_shorter(t, work, &image));
     struct window w = draw_window(t, draw->rng, image);
     copy_window(t, image, &w, out);
+    if (is_distorted(t))
+        CVY_TRY(distort(t, draw->rng, work, out));
     if (t->random_erase > 0)
         erase(t, draw->rng, out);
     return CVY_OK;

@@ -6,18 +6,22 @@
 #define CVY_DATA_TRANSFORM_H
 
 #include "base/rng.h"
+#include "data/auto_augment.h"
 #include "data/resize.h"
 
 struct cvy_transform {
     int64_t channels, height, width; /* what comes out */
     cvy_dtype dtype;
     cvy_image_order order;
-    int64_t resize;       /* shorter side; 0: as it is */
-    int64_t pad;          /* -1: crop the centre; else crop at random after this zero padding */
-    bool flip;            /* with probability 1/2 */
-    bool is_resized_crop; /* a random window is resized to what comes out, instead of resize and pad */
-    double random_erase;  /* a random box becomes the mean, with this probability */
-    bool to_grey;         /* from RGB, before everything else */
+    int64_t resize;        /* shorter side; 0: as it is */
+    int64_t pad;           /* -1: crop the centre; else crop at random after this zero padding */
+    bool flip;             /* with probability 1/2 */
+    bool is_resized_crop;  /* a random window is resized to what comes out, instead of resize and pad */
+    float color_jitter[4]; /* ranges, see cvy_color_jitter; on what was cropped and flipped */
+    enum cvy_auto_augment auto_augment; /* after that, of ra_magnitude */
+    int ra_magnitude;
+    double random_erase; /* a random box becomes the mean, with this probability */
+    bool to_grey;        /* from RGB, before everything else */
     float mean[4], std[4];
 };
 
@@ -31,7 +35,7 @@ size_t cvy_transform_bytes(const struct cvy_transform *transform); /* of one ima
 /* One thread's working memory; zero-initialised is ready. */
 struct cvy_transform_work {
     struct cvy_resizer resizer;
-    struct cvy_image grey, resized;
+    struct cvy_image grey, resized, distorted, spare;
 };
 void cvy_transform_work_free(struct cvy_transform_work *work);
 

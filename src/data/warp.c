@@ -1,5 +1,5 @@
-/* Affine maps of images. The centre of pixel (i, j) lies at (j + 1/2, i + 1/2); between centres levels go linearly, beyond
-   the outermost centres they stay. */
+/* Affine maps of images. The centre of pixel (i, j) lies at (j + 1/2, i + 1/2); between centres levels go linearly,
+   beyond the outermost centres they stay. */
 #include "data/distort.h"
 
 #include <math.h>

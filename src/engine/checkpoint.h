@@ -21,7 +21,7 @@ struct cvy_train_state {
     char freeze[4096];     /* patterns of the parameters that are not trained; "": none */
     int64_t n_images;      /* of the training set */
     char data[4200];       /* its spec: room for the longest path */
-    char preparation[256]; /* of its images, as text */
+    char preparation[384]; /* of its images, as text */
     char optimizer[32];
     struct cvy_tally train;      /* of the steps of this epoch that are done */
     double train_s;              /* and their time */

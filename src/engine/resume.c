@@ -51,6 +51,22 @@ cvy_status cvy_resume_adopt(const struct cvy_resume *resume, bool is_shards_fixe
     return CVY_OK;
 }
 
+/* What is only said when it is there: checkpoints are older than it. */
+static void name_chances(const struct cvy_transform *t, char *out, size_t n_bytes) {
+    const float *jitter = t->color_jitter;
+    size_t n = 0;
+    out[0] = '\0';
+    if (jitter[0] > 0 || jitter[1] > 0 || jitter[2] > 0 || jitter[3] > 0)
+        n += (size_t)snprintf(out, n_bytes, " jitter=%.7g,%.7g,%.7g,%.7g", (double)jitter[0],
+                              (double)jitter[1], (double)jitter[2], (double)jitter[3]);
+    if (t->auto_augment == CVY_AUTO_RA)
+        n += (size_t)snprintf(out + n, n_bytes - n, " ra=%d", t->ra_magnitude);
+    else if (t->auto_augment == CVY_AUTO_TA_WIDE)
+        n += (size_t)snprintf(out + n, n_bytes - n, " ta_wide");
+    if (t->random_erase > 0)
+        snprintf(out + n, n_bytes - n, " erase=%.7g", t->random_erase);
+}
+
 /* ---- what a run depends on ------------------------------------------------------------------------------ */
 
 cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_state *out) {
@@ -74,14 +90,13 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     n = snprintf(out->data, sizeof out->data, "%s", task->options.data);
     if (n < 0 || (size_t)n >= sizeof out->data)
         return CVY_FAIL(CVY_ERR_USAGE, "--data: is longer than %zu bytes", sizeof out->data - 1);
-    char erase[32] = ""; /* as the checkpoints have it that knew no erasing */
-    if (t.random_erase > 0)
-        snprintf(erase, sizeof erase, " erase=%.7g", t.random_erase);
+    char chance[160];
+    name_chances(&t, chance, sizeof chance);
     snprintf(out->preparation, sizeof out->preparation,
              "%" PRId64 "x%" PRId64 "x%" PRId64 " resize=%" PRId64 " pad=%" PRId64
              " flip=%d%s%s mean=%.7g,%.7g,%.7g,%.7g std=%.7g,%.7g,%.7g,%.7g",
              t.channels, t.height, t.width, t.resize, t.pad, t.flip, t.is_resized_crop ? " resized_crop" : "",
-             erase, (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3],
+             chance, (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3],
              (double)t.std[0], (double)t.std[1], (double)t.std[2], (double)t.std[3]);
     return CVY_OK;
 }

@@ -204,6 +204,9 @@ static cvy_status agree(const struct cvy_task *task) {
         &text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d, erase %.17g\n",
         l->shuffle ? "on" : "off", l->preset ? l->preset : "as suits the data", LL(l->resize), LL(l->crop[0]),
         LL(l->crop[1]), LL(l->pad), l->flip, l->random_erase);
+    cvy_text_printf(&text, "automatic augmentation %s, magnitude %d, colour jitter %.9g,%.9g,%.9g,%.9g\n",
+                    l->auto_augment ? l->auto_augment : "none", l->ra_magnitude, (double)l->color_jitter[0],
+                    (double)l->color_jitter[1], (double)l->color_jitter[2], (double)l->color_jitter[3]);
     cvy_status status = text.status;
     if (status == CVY_OK)
         status = cvy_world_agree(o->plan.world, text.data, "model and data");
