@@ -1,5 +1,5 @@
-/* See quarantine.h. A file keeps its whole path below the new folder, so two never meet there, and it is plain where each
-   came from. */
+/* See quarantine.h. A file keeps its whole path below the new folder, so two never meet there, and it is plain where
+   each came from. */
 #include "data/quarantine.h"
 
 #include "base/text.h"
