@@ -9,7 +9,7 @@ if grep -q avx512_bf16 /proc/cpuinfo; then
     ok check --backend cpu --dtype bf16
     [ "$(awk 'NR > 1 && $3 != "native" { print $1 }' out | tr '\n' ' ')" = "softmax softmax_backward " ] ||
         { cat out; die "left to the reference in bf16"; }
-    bits="train --data digits --model resnet20 --amp bf16 --shards 2 --threads-per-device 1 --epochs 1 --workers 0"
+    bits="train --data $matrix_data --model resnet20 --amp bf16 --shards 2 --threads-per-device 1 --epochs 1 --workers 0"
     ok $bits --devices cpu:0
     want=$(hash_of_out)
     for devices in "cpu:0-1" "cpu:0-1 --strategy dp" "cpu:0-1 --strategy pipeline" "cpu:0-1 --strategy mp" \
@@ -22,7 +22,8 @@ else
     fails 2 "this processor has no bfloat16 instructions" train $quick --amp bf16
 fi
 
-run="train --data digits --model lenet5 --backend reference --shards 2 --batch-size 128 --lr 0.05 --workers 0 --print-freq 1"
+run="train --data $matrix_data --model lenet5 --backend reference --shards 2 --batch-size $(matrix_batch 128) --lr 0.05
+    --workers 0 --print-freq 1"
 ok $run --epochs 1 --output-dir plain
 for amp in bf16 fp16; do
     ok $run --amp $amp --epochs 2 --output-dir $amp
@@ -33,7 +34,7 @@ for amp in bf16 fp16; do
     same "$(hash_of_out)" "$want" "the weights of a resumed run with --amp $amp"
     ! grep -q warning err || { cat err; die "a warning, though nothing changed"; }
     has $amp/run.json "\"amp\": \"$amp\""
-    ok eval --data digits --model lenet5 --weights $amp --backend reference --amp $amp
+    ok eval --data $matrix_data --model lenet5 --weights $amp --backend reference --amp $amp
 done
 
 ok train --resume bf16 --epochs 3 --amp none
@@ -41,7 +42,7 @@ has err "this run goes on otherwise than it began: --amp none (was bf16)"
 
 # float32 in the file: it has the size of the run without
 same "$(wc -c <bf16/last/optimizer.safetensors)" "$(wc -c <plain/last/optimizer.safetensors)" "bytes of the optimiser"
-ok eval --data digits --model lenet5 --weights bf16
+ok eval --data $matrix_data --model lenet5 --weights bf16
 
 has fp16/metrics.jsonl '"loss_scale":65536.0,"skipped":false'
 ! grep -q loss_scale bf16/metrics.jsonl plain/metrics.jsonl || die "a scale where nothing is scaled"

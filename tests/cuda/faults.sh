@@ -1,7 +1,8 @@
 # A pretend GPU that fails or stands still ends the run in time, with the right code and a line that says which, and at what.
 . "$SOURCE/tests/cuda/harness"
 
-train="train --data digits --model lenet5 --shards 4 --batch-size 250 --lr 0.05 --epochs 1 --workers 0 --print-freq 1000"
+train="train --data $matrix_data --model lenet5 --shards 4 --batch-size $(matrix_batch 250) --lr 0.05 --epochs 1 --workers 0
+    --print-freq 1000"
 
 # stops CODE TEXT VARIABLE FAULT ARGUMENTS…: with this fault the run ends with CODE, says TEXT, and takes no longer than the
 # timeout and what it takes to train so far.

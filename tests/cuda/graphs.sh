@@ -2,7 +2,7 @@
 # with evaluations between, and not when training goes on from a checkpoint. Where they fail it goes on without.
 . "$SOURCE/tests/cuda/harness"
 
-common="--data digits --model lenet5 --batch-size 256 --shards 4 --workers 0 --lr 0.05"
+common="--data $matrix_data --model lenet5 --batch-size $(matrix_batch 256) --shards 4 --workers 0 --lr 0.05"
 cycle="$common --epochs 2 --lr-scheduler cosineannealinglr --lr-warmup-epochs 1"
 
 # The same with graphs, in another order, and without, where none is launched. The bits: $bits.

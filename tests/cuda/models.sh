@@ -2,7 +2,7 @@
 . "$SOURCE/tests/cuda/harness"
 [ "$SANITIZE" != thread ] || skip "many minutes with ThreadSanitizer, which sees the same code in cuda.strategies"
 
-lenet="--data digits --model lenet5 --batch-size 250"
+lenet="--data $matrix_data --model lenet5 --batch-size $(matrix_batch 250)"
 resnet="--data synthetic:3x12x12,classes=10,images=64 --model resnet20 --batch-size 32"
 
 for model in "$lenet" "$resnet"; do
