@@ -1,5 +1,5 @@
-/* See pack.h. A shard holds the list of classes, then for each sample NUMBER.EXT and NUMBER.cls, the place of its class in
-   the list. Until all are whole, the shards have temporary names. */
+/* See pack.h. A shard holds the list of classes, then for each sample NUMBER.EXT and NUMBER.cls, the place of its class
+   in the list. Until all are whole, the shards have temporary names. */
 #include "data/pack.h"
 
 #include "base/text.h"

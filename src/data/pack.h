@@ -1,5 +1,5 @@
-/* Writing a data set of image files as tar shards, PREFIX-train-00000.tar and so on, which tar: reads as the same samples
-   in the same order with the same classes. */
+/* Writing a data set of image files as tar shards, PREFIX-train-00000.tar and so on, which tar: reads as the same
+   samples in the same order with the same classes. */
 #ifndef CVY_DATA_PACK_H
 #define CVY_DATA_PACK_H
 

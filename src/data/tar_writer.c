@@ -1,5 +1,5 @@
-/* A member is a header of 512 bytes and its content, filled up with zeros to a multiple of that; two blocks of zeros are
-   the end. Times and owners are left at 0. */
+/* A member is a header of 512 bytes and its content, filled up with zeros to a multiple of that; two blocks of zeros
+   are the end. Times and owners are left at 0. */
 #include "data/tar_writer.h"
 
 #include "data/tar_reader.h"
