@@ -1,5 +1,5 @@
-/* Every file of tests/data/odd (made by tests/data/make_odd_images) comes out as tests/data/odd/expected.txt says, whole and
-   as the part that is all of it. */
+/* Every file of tests/data/odd (made by tests/data/make_odd_images) comes out as tests/data/odd/expected.txt says,
+   whole and as the part that is all of it. */
 #include "base/file.h"
 #include "data/decode.h"
 
