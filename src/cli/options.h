@@ -20,6 +20,7 @@ struct options { /* in the order of the groups */
     const char *auto_augment;
     int64_t ra_magnitude;
     double random_erase;
+    const char *on_bad_image;
     struct flag_channels mean, std;
 
     int64_t batch_size, accumulate;
@@ -76,8 +77,9 @@ struct options { /* in the order of the groups */
 };
 
 extern const struct flag_group group_shape, group_weights, group_finetune, group_freeze, group_data,
-    group_prepare, group_augment, group_batch, group_devices, group_kernels, group_step, group_optimizer,
-    group_schedule, group_ema, group_run, group_seed, group_dtype, group_json, group_verbose, group_common;
+    group_prepare, group_augment, group_bad, group_batch, group_devices, group_kernels, group_step,
+    group_optimizer, group_schedule, group_ema, group_run, group_seed, group_dtype, group_json, group_verbose,
+    group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

@@ -47,6 +47,11 @@ static void policies(struct flag_names *out) {
     add_name(out, "ta_wide");
 }
 
+static void bad_images(struct flag_names *out) {
+    add_name(out, "error");
+    add_name(out, "skip");
+}
+
 static void backends(struct flag_names *out) {
     const char *names[32];
     size_t n = cvy_backend_names(names, 32);
@@ -174,6 +179,14 @@ static const struct flag augment_flags[] = {
          .max = 1),
 };
 GROUP(augment, "Augmentation, in training only");
+
+static const struct flag bad_flags[] = {
+    FLAG("on-bad-image", TEXT, on_bad_image,
+         "error ends the training; skip takes the next image that can be read, and lists the bad ones at the "
+         "end",
+         .initial = "error", .choices = bad_images),
+};
+GROUP(bad, "Images that cannot be read, in training");
 
 static const struct flag batch_flags[] = {
     FLAG("batch-size", INT, batch_size, "images of one step on all devices together", .letter = 'b',

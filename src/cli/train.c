@@ -6,6 +6,7 @@
 #include "cli/tuning.h"
 
 #include "base/thread.h"
+#include "data/loader.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -118,6 +119,25 @@ static bool is_interrupted(void *context) {
     return view->interrupt->is_asked;
 }
 
+static void print_bad(void *context, const char *reason) {
+    const char *who = context;
+    fprintf(stderr, "%s  %s\n", who, reason);
+}
+
+/* Each process lists those that it met. */
+static void print_skipped(const struct cvy_trainer *t, cvy_world *world) {
+    struct cvy_bad_list *list = t->task.train_loader ? cvy_loader_bad(t->task.train_loader) : NULL;
+    int64_t n = list ? cvy_bad_list_tell(list, NULL, NULL) : 0;
+    char who[32] = "";
+    if (n == 0)
+        return;
+    if (cvy_world_size(world) > 1)
+        snprintf(who, sizeof who, "rank %d: ", cvy_world_rank(world));
+    fprintf(stderr, "%sskipped: %lld image%s could not be read, others took %s place\n", who, (long long)n,
+            n == 1 ? "" : "s", n == 1 ? "its" : "their");
+    cvy_bad_list_tell(list, print_bad, who);
+}
+
 static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
                         const struct cvy_trainer_options *options, struct interrupt *interrupt) {
     const struct options *o = values->options;
@@ -136,6 +156,8 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
     cvy_status status = cvy_trainer_run(t);
     if (status != CVY_OK && view.printer.is_terminal)
         printf("\n"); /* the bar stays as it was */
+    fflush(stdout);
+    print_skipped(t, o->world);
     CVY_TRY(status);
     return finish(values, t);
 }
@@ -163,25 +185,11 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_shape,
-                                                  &group_weights,
-                                                  &group_finetune,
-                                                  &group_freeze,
-                                                  &group_data,
-                                                  &group_prepare,
-                                                  &group_augment,
-                                                  &group_batch,
-                                                  &group_devices,
-                                                  &group_kernels,
-                                                  &group_step,
-                                                  &group_optimizer,
-                                                  &group_schedule,
-                                                  &group_ema,
-                                                  &group_run,
-                                                  &group_seed,
-                                                  &group_tuning,
-                                                  &group_common,
-                                                  NULL};
+static const struct flag_group *const groups[] = {
+    &group_shape,   &group_weights, &group_finetune,  &group_freeze,   &group_data,
+    &group_prepare, &group_augment, &group_bad,       &group_batch,    &group_devices,
+    &group_kernels, &group_step,    &group_optimizer, &group_schedule, &group_ema,
+    &group_run,     &group_seed,    &group_tuning,    &group_common,   NULL};
 
 const struct command command_train = {
     .name = "train",

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 enum { N_SLOTS = 3 /* the caller's batch and two ahead */, MAX_WORKERS = 1024 };
+enum { MAX_BAD_RUN = 1000 }; /* so many bad samples one after another are no accident */
 
 struct slot {
     uint8_t *images; /* batch_size x image_bytes, 64-byte aligned */
@@ -37,6 +38,7 @@ struct cvy_loader {
     struct slot slots[N_SLOTS];
     struct reader *readers;
     struct cvy_prefetch *prefetch; /* NULL: no workers */
+    struct cvy_bad_list *bad;      /* NULL: a bad sample is an error */
 };
 
 void cvy_loader_defaults(cvy_loader_options *options) {
@@ -79,10 +81,12 @@ static bool is_in_share(const struct cvy_loader *loader, int64_t position) {
     return at >= n * share->first / share->n_shards && at < n * (share->first + share->n) / share->n_shards;
 }
 
-static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
+/* Sample i, to this position. */
+static cvy_status read_sample(const struct cvy_loader *loader, struct reader *reader, int64_t position,
+                              int64_t i) {
     const struct cvy_dataset *dataset = loader->dataset;
     const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
-    int64_t at = position % loader->batch_size, i = loader->order[position];
+    int64_t at = position % loader->batch_size;
     struct cvy_rng rng;
     cvy_rng_init(&rng, loader->options.seed, CVY_RNG_AUGMENT, (uint64_t)i, (uint32_t)loader->epoch);
     slot->indices[at] = i;
@@ -101,6 +105,19 @@ static cvy_status read_position(const struct cvy_loader *loader, struct reader *
     if (dataset->format->path)
         return cvy_fail_prefix(status, "%s: ", dataset->format->path(dataset, i));
     return cvy_fail_prefix(status, "'%s', image %lld: ", dataset->spec, (long long)i);
+}
+
+/* The sample whose turn it is or, where bad ones are skipped, the next of the set that can be read. */
+static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
+    const int64_t n = loader->dataset->n, most = n < MAX_BAD_RUN ? n : MAX_BAD_RUN;
+    int64_t i = loader->order[position];
+    for (int64_t n_bad = 1;; n_bad++) {
+        cvy_status status = read_sample(loader, reader, position, i);
+        if (status != CVY_ERR_DATA || !loader->bad || n_bad == most)
+            return status;
+        CVY_TRY(cvy_bad_list_note(loader->bad, i));
+        i = i + 1 == n ? 0 : i + 1;
+    }
 }
 
 /* As struct cvy_prefetch_spec has it: worker k uses readers[k]. */
@@ -180,6 +197,7 @@ void cvy_loader_free(cvy_loader *loader) {
     }
     free(loader->readers);
     free(loader->order);
+    cvy_bad_list_free(loader->bad);
     free(loader);
 }
 
@@ -191,6 +209,16 @@ void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *heig
 
 void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t first, int64_t n) {
     loader->next_share = (struct share){n_shards, first, n};
+}
+
+cvy_status cvy_loader_skip_bad(struct cvy_loader *loader) {
+    if (!loader->bad)
+        CVY_TRY(cvy_bad_list_new(&loader->bad));
+    return CVY_OK;
+}
+
+struct cvy_bad_list *cvy_loader_bad(const struct cvy_loader *loader) {
+    return loader->bad;
 }
 
 /* ---- epochs -------------------------------------------------------------------------------------- */

@@ -2,11 +2,19 @@
 #ifndef CVY_DATA_LOADER_H
 #define CVY_DATA_LOADER_H
 
+#include "data/bad_list.h"
+
 #include <convoy/convoy.h>
 
 /* From the next epoch on, only the images of the shards first .. first + n - 1 are read, of the n_shards into which
    each batch is cut: shard s of a batch of k images begins at image floor(k s / n_shards). The memory of the others'
    pixels is left as it is; labels and indices are there for all. Local. */
 void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t first, int64_t n);
+
+/* From now on a sample that cannot be read (CVY_ERR_DATA) is noted, and the next one of the data set that can takes its
+   place: batches keep their sizes, so nobody else needs to know. Which one it is follows from the data alone. Local. */
+cvy_status cvy_loader_skip_bad(struct cvy_loader *loader);
+/* Those noted so far by this process; NULL: they are not skipped. */
+struct cvy_bad_list *cvy_loader_bad(const struct cvy_loader *loader);
 
 #endif

@@ -2,6 +2,7 @@
 #include "engine/task.h"
 
 #include "data/data.h"
+#include "data/loader.h"
 #include "engine/session.h"
 #include "engine/world.h"
 
@@ -116,6 +117,8 @@ static cvy_status open_loaders(struct cvy_task *task) {
     if (task->train) {
         options.augment = true;
         CVY_TRY(cvy_loader_new(task->train, &options, &task->train_loader));
+        if (task->options.skips_bad)
+            CVY_TRY(cvy_loader_skip_bad(task->train_loader));
         int64_t c, h, w;
         cvy_loader_shape(task->train_loader, &c, &h, &w);
         const int64_t *want = task->options.input;
@@ -200,6 +203,7 @@ static cvy_status agree(const struct cvy_task *task) {
     cvy_text_printf(&text, "images of %lldx%lldx%lld\n", LL(o->input[0]), LL(o->input[1]), LL(o->input[2]));
     cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
     cvy_text_printf(&text, "seed %llu\n", (unsigned long long)l->seed);
+    cvy_text_printf(&text, "bad images %s\n", o->skips_bad ? "skipped" : "end it");
     cvy_text_printf(
         &text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d, erase %.17g\n",
         l->shuffle ? "on" : "off", l->preset ? l->preset : "as suits the data", LL(l->resize), LL(l->crop[0]),
