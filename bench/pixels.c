@@ -24,7 +24,7 @@ static cvy_status put_whole(const char *const *paths, int64_t n) {
     struct cvy_image image = {0};
     cvy_status status = CVY_OK;
     for (int64_t i = 0; i < n && status == CVY_OK; i++) {
-        status = cvy_decode_file(paths[i], NULL, &image);
+        status = cvy_decode_file(paths[i], false, NULL, &image);
         if (status == CVY_OK)
             put(image.height, image.width, image.pixels, (size_t)(3 * image.height * image.width));
     }

@@ -22,6 +22,7 @@ struct options { /* in the order of the groups */
     double random_erase;
     const char *on_bad_image;
     struct flag_channels mean, std;
+    int exif;
 
     int64_t batch_size, accumulate;
     double clip_grad_norm;

@@ -150,6 +150,10 @@ static const struct flag prepare_flags[] = {
          "subtracted from each channel (of values from 0 to 1); one number stands for all; "
          "default: what suits the data"),
     FLAG("std", CHANNELS, std, "each channel is divided by this; as many numbers as --mean"),
+    FLAG("exif", SWITCH, exif,
+         "--no-exif: photographs as they are stored, as Pillow reads them, not upright as EXIF says; "
+         "default: upright, "
+         "or as the weights were trained"),
     FLAG("workers", INT, workers, "threads that decode images; 0: none of their own", .letter = 'j',
          .initial = "2", .min = 0, .max = 256, .is_own = true),
 };

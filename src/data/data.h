@@ -45,6 +45,7 @@ struct cvy_dataset { /* the head of every format's own struct */
     cvy_split split;
     int64_t n, n_classes;
     char **class_names;              /* n_classes, owned */
+    bool as_stored;                  /* photographs are not turned upright; whoever opened it may set it */
     bool is_unlabelled;              /* nothing but images: n_classes is 0, label is never called */
     int64_t channels, height, width; /* height and width 0 when they vary */
     cvy_dtype dtype;                 /* of every image: CVY_U8 or CVY_F32 */

@@ -52,8 +52,8 @@ static cvy_status fail_unknown(const unsigned char *bytes, size_t n_bytes) {
 }
 
 static cvy_status decode_by(const struct codec *codec, const void *bytes, size_t n_bytes, int64_t max_pixels,
-                            const struct cvy_image_part *part, struct cvy_image *image) {
-    int orientation = cvy_exif_orientation(bytes, n_bytes);
+                            bool as_stored, const struct cvy_image_part *part, struct cvy_image *image) {
+    int orientation = as_stored ? 1 : cvy_exif_orientation(bytes, n_bytes);
     if (part && codec->decode_part)
         return codec->decode_part(bytes, n_bytes, max_pixels, orientation, part, image);
     CVY_TRY(codec->decode(bytes, n_bytes, max_pixels, image));
@@ -63,7 +63,7 @@ static cvy_status decode_by(const struct codec *codec, const void *bytes, size_t
     return CVY_OK;
 }
 
-cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels,
+cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, bool as_stored,
                       const struct cvy_image_part *part, struct cvy_image *image) {
     for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
         const struct codec *codec = &codecs[i];
@@ -72,16 +72,17 @@ cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels,
             continue;
         if (!codec->decode)
             return CVY_FAIL(CVY_ERR_DATA, "is a %s image, convert it to JPEG, PNG or WebP", codec->name);
-        return decode_by(codec, bytes, n_bytes, max_pixels, part, image);
+        return decode_by(codec, bytes, n_bytes, max_pixels, as_stored, part, image);
     }
     return fail_unknown(bytes, n_bytes);
 }
 
-cvy_status cvy_decode_file(const char *path, const struct cvy_image_part *part, struct cvy_image *image) {
+cvy_status cvy_decode_file(const char *path, bool as_stored, const struct cvy_image_part *part,
+                           struct cvy_image *image) {
     char *bytes;
     size_t n_bytes;
     CVY_TRY(cvy_read_file(path, CVY_MAX_FILE_BYTES, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, as_stored, part, image);
     free(bytes);
     return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", path);
 }

@@ -9,14 +9,15 @@ enum { CVY_MAX_FILE_BYTES = 1 << 29 }; /* of an image file */
 enum { CVY_MAX_PIXELS = 100000000 };   /* width x height of an image file; more is taken for an attack */
 
 /* Decodes by content, whatever the name said. `image` becomes u8 NHWC with 3 channels; its buffer is reused.
-   `part` NULL: all of it. A part of a JPEG image has the same pixels as when it is cut out of the whole, unless it
-   comes at a fraction of its size; then the fraction is exact up to a pixel of it.
-   CVY_ERR_DATA says what is wrong, without the file's name. */
-cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels,
+   `as_stored`: EXIF is passed over, as Pillow does. `part` NULL: all of it. A part of a JPEG image has the same pixels
+   as when it is cut out of the whole, unless it comes at a fraction of its size; then the fraction is exact up to a
+   pixel of it. CVY_ERR_DATA says what is wrong, without the file's name. */
+cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, bool as_stored,
                       const struct cvy_image_part *part, struct cvy_image *image);
 
 /* The same for a file of at most CVY_MAX_PIXELS; the error begins with the path. */
-cvy_status cvy_decode_file(const char *path, const struct cvy_image_part *part, struct cvy_image *image);
+cvy_status cvy_decode_file(const char *path, bool as_stored, const struct cvy_image_part *part,
+                           struct cvy_image *image);
 
 /* The decoders; called by cvy_decode when the content begins as theirs does. */
 cvy_status cvy_decode_jpeg(const void *bytes, size_t n_bytes, int64_t max_pixels, struct cvy_image *image);

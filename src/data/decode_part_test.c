@@ -188,11 +188,11 @@ static void cut_files_fail_for_any_part(void **state) {
         for (unsigned long n = n_bytes / 10; n <= n_bytes; n += n_bytes / 10) {
             struct choice choice = {.box = {0, 0, 9, 9}};
             struct cvy_image_part part = {choose, &choice, 9, 9};
-            cvy_status whole = cvy_decode(bytes, n, CVY_MAX_PIXELS, NULL, &image);
-            assert_int_equal(cvy_decode(bytes, n, CVY_MAX_PIXELS, &part, &image), whole);
+            cvy_status whole = cvy_decode(bytes, n, CVY_MAX_PIXELS, false, NULL, &image);
+            assert_int_equal(cvy_decode(bytes, n, CVY_MAX_PIXELS, false, &part, &image), whole);
             assert_true(choice.n_calls <= 1);
         }
-        assert_int_equal(cvy_decode(bytes, n_bytes / 2, CVY_MAX_PIXELS, NULL, &image), CVY_ERR_DATA);
+        assert_int_equal(cvy_decode(bytes, n_bytes / 2, CVY_MAX_PIXELS, false, NULL, &image), CVY_ERR_DATA);
         free(bytes);
     }
     cvy_image_free(&image);
@@ -206,8 +206,8 @@ static void others_are_cut_too(void **state) {
     struct cvy_image_part part = {choose, &choice, 1, 1};
     static const char *const paths[] = {"tests/data/images/rgb.png", "tests/data/images/lossy.webp"};
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(cvy_decode_file(paths[k], NULL, &whole), CVY_OK);
-        assert_int_equal(cvy_decode_file(paths[k], &part, &got), CVY_OK);
+        assert_int_equal(cvy_decode_file(paths[k], false, NULL, &whole), CVY_OK);
+        assert_int_equal(cvy_decode_file(paths[k], false, &part, &got), CVY_OK);
         cvy_image_crop(&whole, &choice.box);
         assert_same(&got, &whole, paths[k], &choice.box);
     }

@@ -47,7 +47,7 @@ static void decodes_what_pillow_does(void **state) {
         char path[256];
         uint8_t *expected = (uint8_t *)load(samples[i].name, ".rgb", &n_bytes);
         snprintf(path, sizeof path, IMAGES "%s", samples[i].name);
-        if (cvy_decode_file(path, NULL, &image) != CVY_OK)
+        if (cvy_decode_file(path, false, NULL, &image) != CVY_OK)
             fail_msg("%s", cvy_error());
         assert_int_equal(image.channels, 3);
         assert_int_equal(image.height, samples[i].height);
@@ -75,7 +75,7 @@ static void refuses_cut_files(void **state) {
         for (size_t n = 0; n < n_bytes - n_end; n++) {
             char *cut = malloc(n + 1); /* of its own, so that a sanitizer sees a read past the end */
             memcpy(cut, bytes, n);
-            if (cvy_decode(cut, n, CVY_MAX_PIXELS, NULL, &image) != CVY_ERR_DATA)
+            if (cvy_decode(cut, n, CVY_MAX_PIXELS, false, NULL, &image) != CVY_ERR_DATA)
                 fail_msg("%s cut to %zu of %zu bytes is accepted", samples[i].name, n, n_bytes);
             free(cut);
         }
@@ -86,7 +86,7 @@ static void refuses_cut_files(void **state) {
 
 static void expect_error(const void *bytes, size_t n_bytes, int64_t max_pixels, const char *part) {
     struct cvy_image image = {0};
-    assert_int_equal(cvy_decode(bytes, n_bytes, max_pixels, NULL, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_decode(bytes, n_bytes, max_pixels, false, NULL, &image), CVY_ERR_DATA);
     if (!strstr(cvy_error(), part))
         fail_msg("the error '%s' does not say '%s'", cvy_error(), part);
     cvy_image_free(&image);
@@ -126,9 +126,9 @@ static void refuses_a_wrong_checksum(void **state) {
 static void names_the_file(void **state) {
     (void)state;
     struct cvy_image image = {0};
-    assert_int_equal(cvy_decode_file(IMAGES "absent.jpg", NULL, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_decode_file(IMAGES "absent.jpg", false, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), IMAGES "absent.jpg: "));
-    assert_int_equal(cvy_decode_file(IMAGES "rgb.png.rgb", NULL, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_decode_file(IMAGES "rgb.png.rgb", false, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), IMAGES "rgb.png.rgb: "));
     cvy_image_free(&image);
 }

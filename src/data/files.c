@@ -85,7 +85,7 @@ cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
     char *bytes;
     size_t n_bytes;
     CVY_TRY(cvy_file_set_encoded(dataset, i, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, dataset->as_stored, part, image);
     free(bytes);
     return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", set_of(dataset)->samples.data[i].path);
 }

@@ -45,7 +45,7 @@ static bool check(const char *name, const char *expected, const struct cvy_image
                   struct cvy_image *image) {
     char path[256];
     snprintf(path, sizeof path, FOLDER "%s", name);
-    cvy_status status = cvy_decode_file(path, part, image);
+    cvy_status status = cvy_decode_file(path, false, part, image);
     bool is_ok = strncmp(expected, "ok ", 3) == 0, is_good;
     if (is_ok)
         is_good = status == CVY_OK && is_as_said(image, expected + 3);

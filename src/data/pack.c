@@ -100,7 +100,7 @@ static cvy_status end_shard(struct run *run) {
 static cvy_status encode_smaller(struct run *run, char **bytes, size_t *n_bytes) {
     int64_t max = run->pack->max_side;
     unsigned char *encoded;
-    CVY_TRY(cvy_decode(*bytes, *n_bytes, CVY_MAX_PIXELS, NULL, &run->whole));
+    CVY_TRY(cvy_decode(*bytes, *n_bytes, CVY_MAX_PIXELS, false, NULL, &run->whole));
     const int64_t h = run->whole.height, w = run->whole.width, longer = h > w ? h : w;
     int64_t height = (h * max + longer / 2) / longer, width = (w * max + longer / 2) / longer;
     CVY_TRY(cvy_resize(&run->resizer, &run->whole, height ? height : 1, width ? width : 1, &run->small));

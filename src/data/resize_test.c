@@ -21,7 +21,7 @@ static void resizes_as_pillow_does(void **state) {
     static const int64_t sizes[][2] = {{6, 8}, {9, 40}, {30, 23}, {17, 11}, {50, 61}};
     struct cvy_image image = {0}, resized = {0};
     struct cvy_resizer resizer = {0};
-    assert_int_equal(cvy_decode_file(IMAGES "rgb.png", NULL, &image), CVY_OK);
+    assert_int_equal(cvy_decode_file(IMAGES "rgb.png", false, NULL, &image), CVY_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char path[256], *expected;
         size_t n_bytes;
@@ -43,7 +43,7 @@ static void the_same_size_is_a_copy(void **state) {
     (void)state;
     struct cvy_image image = {0}, resized = {0};
     struct cvy_resizer resizer = {0};
-    assert_int_equal(cvy_decode_file(IMAGES "rgb.png", NULL, &image), CVY_OK);
+    assert_int_equal(cvy_decode_file(IMAGES "rgb.png", false, NULL, &image), CVY_OK);
     assert_int_equal(cvy_resize(&resizer, &image, image.height, image.width, &resized), CVY_OK);
     assert_memory_equal(resized.pixels, image.pixels, (size_t)(3 * image.height * image.width));
     cvy_resizer_free(&resizer);

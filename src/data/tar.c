@@ -189,7 +189,7 @@ static cvy_status tar_read_part(const struct cvy_dataset *dataset, int64_t i,
     char *bytes;
     size_t n_bytes;
     CVY_TRY(tar_encoded(dataset, i, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, part, image);
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, dataset->as_stored, part, image);
     free(bytes);
     if (status != CVY_OK)
         return cvy_fail_prefix(status, "%s: %s: ", shard->path,

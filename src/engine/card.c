@@ -1,6 +1,6 @@
 /* See card.h. Keys of the metadata: model, num_classes, classes (a JSON array), input ("3x32x32"), resize,
    mean and std ("0.5,0.5,0.5"), shards, threads_per_device, conv_algo, fast_reduce
-   ("true", or not there); besides "format": "pt" and "convoy", our
+   and as_stored ("true", or not there); besides "format": "pt" and "convoy", our
    version. Numbers are written so that they read back exactly. */
 #include "engine/card.h"
 
@@ -27,6 +27,7 @@ cvy_status cvy_card_make(const struct cvy_task *task, struct cvy_card *out) {
                             .resize = task->transform.resize,
                             .shards = facts.shards,
                             .threads = facts.threads,
+                            .is_as_stored = data && data->as_stored,
                             .is_fast_reduce = facts.is_fast_reduce};
     memcpy(card.input, task->options.input, sizeof card.input);
     memcpy(card.mean, task->transform.mean, sizeof card.mean);
@@ -120,6 +121,8 @@ static cvy_status make_tags(const struct cvy_card *card, struct tags *out) {
     CVY_TRY(add_channels(out, "std", card->std, card->input[0]));
     CVY_TRY(add_number(out, "shards", card->shards));
     CVY_TRY(add_number(out, "threads_per_device", card->threads));
+    if (card->is_as_stored)
+        CVY_TRY(add_text(out, "as_stored", "true"));
     if (card->is_fast_reduce)
         CVY_TRY(add_text(out, "fast_reduce", "true"));
     return add_text(out, "conv_algo", card->conv_algo);
@@ -225,6 +228,7 @@ static cvy_status read_entries(struct cvy_weights_file *file, struct cvy_card *c
     CVY_TRY(read_numbers("threads_per_device", value, ',', 1, 1, &card->threads));
     CVY_TRY(need(file, card, "conv_algo", &value));
     card->conv_algo = value;
+    card->is_as_stored = cvy_weights_file_metadata(file, "as_stored") != NULL;
     card->is_fast_reduce = cvy_weights_file_metadata(file, "fast_reduce") != NULL;
     return CVY_OK;
 }
@@ -294,6 +298,8 @@ void cvy_card_complete(const struct cvy_card *card, struct cvy_task_options *opt
         memcpy(loader->mean, card->mean, sizeof loader->mean);
         memcpy(loader->std, card->std, sizeof loader->std);
     }
+    if (options->as_stored == 0 && card->is_as_stored)
+        options->as_stored = 1;
     if (!loader->channels)
         loader->channels = card->input[0];
     if (!options->input[0] && !loader->crop[0] && !loader->resize) {

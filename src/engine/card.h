@@ -17,6 +17,7 @@ struct cvy_card {        /* texts belong to the pool */
     int64_t shards;  /* S */
     int64_t threads; /* T */
     const char *conv_algo;
+    bool is_as_stored;   /* photographs were not turned as EXIF says */
     bool is_fast_reduce; /* trained with --fast-reduce: S and T alone do not fix the bits */
     struct cvy_pool pool;
 };
@@ -35,7 +36,7 @@ cvy_status cvy_card_save(const struct cvy_card *card, cvy_session *session, cons
 cvy_status cvy_card_check(const struct cvy_card *card, const struct cvy_task *task, const char *path);
 /* The same of the model alone. */
 cvy_status cvy_card_check_model(const struct cvy_card *card, const struct cvy_task *task, const char *path);
-/* Fills what the options leave open from the card: model, classes, channels, input, resize, mean and std. Texts are
+/* Fills what the options leave open from the card: model, classes, channels, input, resize, mean, std, EXIF. Texts are
    the card's, which must outlive the options. */
 void cvy_card_complete(const struct cvy_card *card, struct cvy_task_options *options);
 

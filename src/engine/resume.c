@@ -92,11 +92,12 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
         return CVY_FAIL(CVY_ERR_USAGE, "--data: is longer than %zu bytes", sizeof out->data - 1);
     char chance[160];
     name_chances(&t, chance, sizeof chance);
+    const char *stored = task->train->as_stored ? " as_stored" : "";
     snprintf(out->preparation, sizeof out->preparation,
              "%" PRId64 "x%" PRId64 "x%" PRId64 " resize=%" PRId64 " pad=%" PRId64
-             " flip=%d%s%s mean=%.7g,%.7g,%.7g,%.7g std=%.7g,%.7g,%.7g,%.7g",
+             " flip=%d%s%s%s mean=%.7g,%.7g,%.7g,%.7g std=%.7g,%.7g,%.7g,%.7g",
              t.channels, t.height, t.width, t.resize, t.pad, t.flip, t.is_resized_crop ? " resized_crop" : "",
-             chance, (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3],
+             chance, stored, (double)t.mean[0], (double)t.mean[1], (double)t.mean[2], (double)t.mean[3],
              (double)t.std[0], (double)t.std[1], (double)t.std[2], (double)t.std[3]);
     return CVY_OK;
 }

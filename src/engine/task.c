@@ -40,6 +40,14 @@ static cvy_status open_data(struct cvy_task *task) {
     return cvy_dataset_open(o->data, CVY_SPLIT_VAL, &o->plan.log, &task->val);
 }
 
+static void settle_exif(struct cvy_task *task) {
+    const bool as_stored = task->options.as_stored > 0;
+    if (task->train)
+        task->train->as_stored = as_stored;
+    if (task->val)
+        task->val->as_stored = as_stored;
+}
+
 static cvy_status check_mean_std(const struct cvy_task_options *o, int64_t channels) {
     if (o->n_mean_std && o->n_mean_std != channels)
         return CVY_FAIL(CVY_ERR_USAGE,
@@ -203,6 +211,7 @@ static cvy_status agree(const struct cvy_task *task) {
     cvy_text_printf(&text, "images of %lldx%lldx%lld\n", LL(o->input[0]), LL(o->input[1]), LL(o->input[2]));
     cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
     cvy_text_printf(&text, "seed %llu\n", (unsigned long long)l->seed);
+    cvy_text_printf(&text, "EXIF %s\n", o->as_stored > 0 ? "passed over" : "counts");
     cvy_text_printf(&text, "bad images %s\n", o->skips_bad ? "skipped" : "end it");
     cvy_text_printf(
         &text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d, erase %.17g\n",
@@ -222,6 +231,7 @@ static cvy_status agree(const struct cvy_task *task) {
 static cvy_status settle(struct cvy_task *task) {
     CVY_TRY(find_model(task));
     CVY_TRY(open_data(task));
+    settle_exif(task);
     CVY_TRY(settle_input(task));
     CVY_TRY(settle_classes(task));
     CVY_TRY(settle_batch(task));

@@ -20,7 +20,7 @@ static cvy_status decode_over(const uint8_t *bytes, size_t n_bytes, int filling,
                               const struct cvy_image_part *part, struct cvy_image *image) {
     require(cvy_image_reshape(image, 3, 1, MAX_PIXELS, CVY_U8, CVY_NHWC) == CVY_OK);
     memset(image->pixels, filling, MAX_BYTES);
-    return cvy_decode(bytes, n_bytes, MAX_PIXELS, part, image);
+    return cvy_decode(bytes, n_bytes, MAX_PIXELS, false, part, image);
 }
 
 /* A part with a corner where the size says. */
