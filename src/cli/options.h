@@ -61,6 +61,8 @@ struct options { /* in the order of the groups */
     const char *dtype; /* check */
     const char *fix;   /* data check */
     const char *to;    /* data pack */
+    const char *out;   /* of data show */
+    int64_t columns, rows, epoch;
     int64_t max_side, shard_size;
 
     int64_t steps, rounds; /* bench */
