@@ -232,6 +232,7 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
                                     .data = o->data};
     CVY_TRY(options_loader(o, &task.loader));
     task.as_stored = o->exif == 0 ? 1 : o->exif == 1 ? -1 : 0;
+    task.n_times = o->ra_reps;
     task.skips_bad = o->on_bad_image && strcmp(o->on_bad_image, "skip") == 0;
     task.n_mean_std = o->mean.n > 1 ? o->mean.n : 0;
     options_plan(o, &task.plan);

@@ -20,6 +20,7 @@ struct options { /* in the order of the groups */
     const char *auto_augment;
     int64_t ra_magnitude;
     double random_erase;
+    int64_t ra_reps;
     const char *on_bad_image;
     struct flag_channels mean, std;
     int exif;

@@ -181,6 +181,11 @@ static const struct flag augment_flags[] = {
     FLAG("random-erase", FLOAT, random_erase,
          "set a random box of training images to the mean, with this probability", .initial = "0", .min = 0,
          .max = 1),
+    FLAG("ra-reps", INT, ra_reps,
+         "repeated augmentation: each image that an epoch takes comes so many times, augmented anew; an "
+         "epoch is as "
+         "long as before, so it takes fewer",
+         .initial = "1", .min = 1, .max = 1000),
 };
 GROUP(augment, "Augmentation, in training only");
 

@@ -38,6 +38,7 @@ struct cvy_loader {
     struct slot slots[N_SLOTS];
     struct reader *readers;
     struct cvy_prefetch *prefetch; /* NULL: no workers */
+    int64_t n_times;               /* that a sample comes one after another */
     struct cvy_bad_list *bad;      /* NULL: a bad sample is an error */
 };
 
@@ -88,7 +89,9 @@ static cvy_status read_sample(const struct cvy_loader *loader, struct reader *re
     const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
     int64_t at = position % loader->batch_size;
     struct cvy_rng rng;
-    cvy_rng_init(&rng, loader->options.seed, CVY_RNG_AUGMENT, (uint64_t)i, (uint32_t)loader->epoch);
+    const uint64_t time = (uint64_t)(position % loader->n_times); /* samples are fewer than 2^32 */
+    cvy_rng_init(&rng, loader->options.seed, CVY_RNG_AUGMENT, (uint64_t)i | time << 32,
+                 (uint32_t)loader->epoch);
     slot->indices[at] = i;
     if (!dataset->is_unlabelled)
         CVY_TRY(cvy_dataset_label(dataset, i, &slot->labels[at]));
@@ -160,6 +163,7 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     loader->options.accumulate = options->accumulate ? options->accumulate : 1;
     if (loader->options.accumulate > n_batches) /* an epoch is one update at most */
         loader->options.accumulate = n_batches;
+    loader->n_times = 1;
     loader->n_slots = options->workers ? N_SLOTS : 1;
     loader->n_readers = options->workers ? options->workers : 1;
     CVY_TRY_OUT(cvy_transform_plan(dataset, options, &loader->transform));
@@ -211,6 +215,16 @@ void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t f
     loader->next_share = (struct share){n_shards, first, n};
 }
 
+cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times) {
+    if (n_times < 1 || n_times > loader->dataset->n)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "repeating each image %lld times: '%s' has %lld, so an epoch would not take a single one",
+            (long long)n_times, loader->dataset->spec, (long long)loader->dataset->n);
+    loader->n_times = n_times;
+    return CVY_OK;
+}
+
 cvy_status cvy_loader_skip_bad(struct cvy_loader *loader) {
     if (!loader->bad)
         CVY_TRY(cvy_bad_list_new(&loader->bad));
@@ -235,6 +249,8 @@ static void fill_order(struct cvy_loader *loader) {
         loader->order[i] = loader->order[j];
         loader->order[j] = swapped;
     }
+    for (int64_t i = n - 1; i > 0 && loader->n_times > 1; i--)
+        loader->order[i] = loader->order[i / loader->n_times];
 }
 
 cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch) {

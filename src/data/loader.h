@@ -14,6 +14,10 @@ void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t f
 /* From now on a sample that cannot be read (CVY_ERR_DATA) is noted, and the next one of the data set that can takes its
    place: batches keep their sizes, so nobody else needs to know. Which one it is follows from the data alone. Local. */
 cvy_status cvy_loader_skip_bad(struct cvy_loader *loader);
+/* Repeated augmentation (Hoffer et al., "Augment your batch", 2019): from the next epoch on each image that an epoch
+   takes comes n_times one after another, with other augmentation each time; an epoch has as many images as before, of
+   fewer samples. CVY_ERR_USAGE: there are not so many samples. Local. */
+cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times);
 /* Those noted so far by this process; NULL: they are not skipped. */
 struct cvy_bad_list *cvy_loader_bad(const struct cvy_loader *loader);
 

@@ -126,6 +126,30 @@ static void workers_do_not_change_the_batches(void **state) {
     }
 }
 
+/* Each sample three times one after another, augmented otherwise each time; the last ones of an epoch fewer times. */
+static void repeated_samples_are_augmented_anew(void **state) {
+    (void)state;
+    enum { N = 103, TIMES = 3, N_IMAGE = SIDE * SIDE };
+    struct fake fake = make_fake(N);
+    cvy_loader *loader = make_loader(&fake.head, N, 0);
+    cvy_batch batch;
+    int n_other = 0;
+    assert_int_equal(cvy_loader_repeat(loader, N + 1), CVY_ERR_USAGE);
+    assert_int_equal(cvy_loader_repeat(loader, TIMES), CVY_OK);
+    assert_int_equal(cvy_loader_start(loader, 1), CVY_OK);
+    assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+    assert_int_equal(batch.n, N);
+    for (int i = 0; i < N; i++) {
+        const uint8_t *image = (const uint8_t *)batch.images + i * N_IMAGE;
+        bool is_same = i > 0 && batch.indices[i] == batch.indices[i - 1];
+        assert_true(is_same == (i % TIMES != 0));
+        n_other += is_same && memcmp(image, image - N_IMAGE, N_IMAGE) != 0;
+    }
+    assert_true(n_other > N / 2);
+    assert_int_equal(cvy_loader_next(loader, &batch), CVY_END);
+    cvy_loader_free(loader);
+}
+
 static void an_epoch_is_a_function_of_its_number(void **state) {
     (void)state;
     struct fake fake = make_fake(50);
@@ -352,6 +376,7 @@ static void bad_options_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_do_not_change_the_batches),
+        cmocka_unit_test(repeated_samples_are_augmented_anew),
         cmocka_unit_test(an_epoch_is_a_function_of_its_number),
         cmocka_unit_test(each_sample_comes_once),
         cmocka_unit_test(without_shuffle_samples_come_as_they_lie),

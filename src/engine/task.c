@@ -125,6 +125,8 @@ static cvy_status open_loaders(struct cvy_task *task) {
     if (task->train) {
         options.augment = true;
         CVY_TRY(cvy_loader_new(task->train, &options, &task->train_loader));
+        if (task->options.n_times > 1)
+            CVY_TRY(cvy_loader_repeat(task->train_loader, task->options.n_times));
         if (task->options.skips_bad)
             CVY_TRY(cvy_loader_skip_bad(task->train_loader));
         int64_t c, h, w;
@@ -212,6 +214,7 @@ static cvy_status agree(const struct cvy_task *task) {
     cvy_text_printf(&text, "batch size %lld\n", LL(l->batch_size));
     cvy_text_printf(&text, "seed %llu\n", (unsigned long long)l->seed);
     cvy_text_printf(&text, "EXIF %s\n", o->as_stored > 0 ? "passed over" : "counts");
+    cvy_text_printf(&text, "each image %lld times\n", LL(o->n_times > 1 ? o->n_times : 1));
     cvy_text_printf(&text, "bad images %s\n", o->skips_bad ? "skipped" : "end it");
     cvy_text_printf(
         &text, "shuffling %s, augmentation %s, resize %lld, crop %lldx%lld, pad %lld, flip %d, erase %.17g\n",

@@ -23,9 +23,10 @@ struct cvy_task_options {
     double label_smoothing;
     double mixup_alpha, cutmix_alpha; /* of training; 0: none */
     const char *data;                 /* a data spec; NULL: none, the plan alone is wanted */
-    int n_mean_std; /* numbers that loader.mean and .std were given for; 0: for all channels */
-    int as_stored;  /* 1: photographs are not turned as EXIF says, -1: they are; 0: as the card says */
-    bool skips_bad; /* training goes on without images that cannot be read */
+    int n_mean_std;  /* numbers that loader.mean and .std were given for; 0: for all channels */
+    int as_stored;   /* 1: photographs are not turned as EXIF says, -1: they are; 0: as the card says */
+    int64_t n_times; /* that an image of training comes one after another; 0: 1 */
+    bool skips_bad;  /* training goes on without images that cannot be read */
     cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */
     cvy_plan_options plan;     /* its batch_size and accumulate are taken from loader */
 };
