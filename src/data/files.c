@@ -18,7 +18,7 @@ static struct cvy_file_set *set_of(const struct cvy_dataset *dataset) {
 
 static int64_t now_ns(void) {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return cvy_time_ns(now);
 }
 
@@ -42,12 +42,16 @@ cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int6
     return CVY_OK;
 }
 
+/* The clock of a file system may be ahead of ours, that of a server by a second or two. */
+static const int64_t slack_ns = 3000000000;
+
 /* A file that changes under way would make two epochs differ. A time to come does not mean a change. */
 static cvy_status check_age(const struct cvy_file_set *set, const char *path, int fd) {
     struct stat info;
     if (fstat(fd, &info) != 0)
         return CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (cvy_time_ns(info.st_mtim) > set->opened_ns && cvy_time_ns(info.st_mtim) <= now_ns())
+    const int64_t changed_ns = cvy_time_ns(info.st_mtim);
+    if (changed_ns > set->opened_ns + slack_ns && changed_ns <= now_ns() + slack_ns)
         return CVY_FAIL(CVY_ERR_DATA, "%s: was changed since the data set was opened: start again", path);
     return CVY_OK;
 }

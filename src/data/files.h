@@ -27,7 +27,7 @@ struct cvy_file_set {
     CVY_VEC(struct cvy_file_sample) samples;
     struct cvy_pool pool;
     char *paths;       /* of samples, one behind the other */
-    int64_t opened_ns; /* when, by the clock of file systems */
+    int64_t opened_ns; /* when, since 1970 */
 };
 
 /* An empty set of RGB images of any size, normalised as torchvision's ImageNet models expect. */
