@@ -5,7 +5,7 @@ show digits --out a.png --workers 0
 grep -q '^a.png: 48 of 1437 training images, as epoch 1 begins$' out || die "said: $(cat out)"
 show digits --out b.png --workers 3
 cmp a.png b.png || die "workers change the sheet"
-for other in "--seed 1" "--epoch 1" "--no-shuffle" "--random-erase 1" "--columns 7"; do
+for other in "--seed 1" "--at-epoch 1" "--no-shuffle" "--random-erase 1" "--columns 7"; do
     show digits --out b.png $other
     ! cmp -s a.png b.png || die "$other changes nothing"
 done
