@@ -141,17 +141,6 @@ static cvy_status open_all(struct bench *b) {
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */
 
-static double resident_mb(void) {
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    double kib = 0;
-    while (file && fgets(line, sizeof line, file))
-        sscanf(line, "VmRSS: %lf kB", &kib);
-    if (file)
-        fclose(file);
-    return kib / 1000;
-}
-
 static cvy_status measure(struct bench *b, int rounds) {
     for (int round = -1; round < rounds; round++) { /* -1: to warm up */
         int64_t start = cvy_now_ns();
@@ -160,7 +149,7 @@ static cvy_status measure(struct bench *b, int rounds) {
         int64_t middle = cvy_now_ns();
         CVY_TRY(load_all(b, round + 1));
         int64_t end = cvy_now_ns();
-        b->rss = resident_mb();
+        b->rss = process_kib("VmRSS: %lf kB") / 1000;
         if (round <= 0)
             b->rss_before = b->rss;
         if (round < 0)

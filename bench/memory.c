@@ -50,13 +50,7 @@ static const char *get_or_default(const struct bench *b, const char *name) {
 
 /* Bytes. CVY_ERR_IO where the kernel does not say. */
 static cvy_status peak_memory(double *out) {
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    double kib = 0;
-    while (file && fgets(line, sizeof line, file))
-        sscanf(line, "VmHWM: %lf kB", &kib);
-    if (file)
-        fclose(file);
+    double kib = process_kib("VmHWM: %lf kB");
     if (kib == 0)
         return CVY_FAIL(CVY_ERR_IO, "/proc/self/status says no VmHWM");
     *out = kib * 1024;

@@ -36,6 +36,18 @@ static inline cvy_status settings_read(struct setting *settings, int n, int argc
     return CVY_OK;
 }
 
+/* The number that `format` reads of a line of /proc/self/status, such as "VmRSS: %lf kB"; 0: there is none. */
+static inline double process_kib(const char *format) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    double kib = 0;
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, format, &kib);
+    if (file)
+        fclose(file);
+    return kib;
+}
+
 struct task {
     cvy_dataset *dataset;
     cvy_loader *loader;

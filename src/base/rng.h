@@ -33,7 +33,11 @@ void cvy_rng_init(struct cvy_rng *rng, uint64_t seed, enum cvy_rng_use use, uint
 uint32_t cvy_rng_u32(struct cvy_rng *rng);
 uint32_t cvy_rng_below(struct cvy_rng *rng, uint32_t n); /* uniform in [0, n), no modulo bias; n >= 1 */
 double cvy_rng_uniform(struct cvy_rng *rng);             /* [0, 1), 32 bits */
-double cvy_rng_normal(struct cvy_rng *rng);              /* mean 0, deviation 1 (Box-Muller) */
+/* The same from low on, below high. */
+static inline double cvy_rng_between(struct cvy_rng *rng, double low, double high) {
+    return low + (high - low) * cvy_rng_uniform(rng);
+}
+double cvy_rng_normal(struct cvy_rng *rng); /* mean 0, deviation 1 (Box-Muller) */
 /* The four numbers at `position`, without moving the generator: what dropout uses. */
 void cvy_rng_at(const struct cvy_rng *rng, uint64_t position, uint32_t out[4]);
 

@@ -90,7 +90,7 @@ cvy_status cvy_color_jitter(const float ranges[4], struct cvy_rng *rng, struct c
     }
     for (int i = 0; i < N; i++) {
         double low = i == HUE || ranges[i] < 1 ? -(double)ranges[i] : -1, high = (double)ranges[i];
-        amounts[i] = low + (high - low) * cvy_rng_uniform(rng);
+        amounts[i] = cvy_rng_between(rng, low, high);
     }
     for (int i = 0; i < N; i++) {
         if (ranges[order[i]] > 0)

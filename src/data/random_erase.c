@@ -7,16 +7,12 @@ static const double min_area = 0.02, max_area = 0.33, min_ratio = 0.3, max_ratio
 
 enum { N_TRIES = 10 };
 
-static double draw_between(struct cvy_rng *rng, double low, double high) {
-    return low + (high - low) * cvy_rng_uniform(rng);
-}
-
 struct cvy_box cvy_draw_random_erase(struct cvy_rng *rng, double p, int64_t height, int64_t width) {
     if (cvy_rng_uniform(rng) >= p)
         return (struct cvy_box){0};
     for (int i = 0; i < N_TRIES; i++) {
-        double area = (double)height * (double)width * draw_between(rng, min_area, max_area);
-        double ratio = exp(draw_between(rng, log(min_ratio), log(max_ratio)));
+        double area = (double)height * (double)width * cvy_rng_between(rng, min_area, max_area);
+        double ratio = exp(cvy_rng_between(rng, log(min_ratio), log(max_ratio)));
         struct cvy_box box = {.height = (int64_t)rint(sqrt(area * ratio)),
                               .width = (int64_t)rint(sqrt(area / ratio))};
         if (box.height >= height || box.width >= width)

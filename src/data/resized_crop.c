@@ -7,10 +7,6 @@ enum { N_TRIES = 10 };
 static const double min_area = 0.08, max_area = 1, min_ratio = 3.0 / 4,
                     max_ratio = 4.0 / 3; /* width / height */
 
-static double draw_between(struct cvy_rng *rng, double low, double high) {
-    return low + (high - low) * cvy_rng_uniform(rng);
-}
-
 static struct cvy_box centre_box(int64_t height, int64_t width) {
     double ratio = (double)width / (double)height;
     struct cvy_box box = {.height = height, .width = width};
@@ -27,8 +23,8 @@ static struct cvy_box centre_box(int64_t height, int64_t width) {
 
 struct cvy_box cvy_draw_resized_crop(struct cvy_rng *rng, int64_t height, int64_t width) {
     for (int i = 0; i < N_TRIES; i++) {
-        double area = (double)height * (double)width * draw_between(rng, min_area, max_area);
-        double ratio = exp(draw_between(rng, log(min_ratio), log(max_ratio)));
+        double area = (double)height * (double)width * cvy_rng_between(rng, min_area, max_area);
+        double ratio = exp(cvy_rng_between(rng, log(min_ratio), log(max_ratio)));
         struct cvy_box box = {.height = (int64_t)rint(sqrt(area / ratio)),
                               .width = (int64_t)rint(sqrt(area * ratio))};
         if (box.height < 1 || box.width < 1 || box.height > height || box.width > width)

@@ -1,20 +1,10 @@
 # Augmentation by chance: the same images whatever the number of workers and devices, others with another seed, and
 # recorded in run.json and the checkpoint.
 . "$SOURCE/tests/cli/harness"
-images=$SOURCE/tests/data/images
 flags="--model lenet5 --input 3x16x16 --crop 16x16 --resize 18 --pad 2 --flip --batch-size 8 --epochs 1 --data folder:set"
 chance="--auto-augment ta_wide --color-jitter 0.4,0.4,0.4,0.1 --random-erase 0.3"
 
-for class in ant bee; do
-    mkdir -p set/train/$class set/val/$class
-done
-i=0
-for image in "$images"/*.jpg "$images"/*.png "$images"/*.webp; do
-    i=$((i + 1))
-    class=$(test $((i % 2)) = 0 && echo ant || echo bee)
-    cp "$image" set/train/$class
-    test $i -gt 6 || cp "$image" set/val/$class
-done
+make_set
 
 weights_of() {
     ok train $flags --shards 2 "$@"

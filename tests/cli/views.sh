@@ -1,18 +1,8 @@
 # The same files as folder:, tar: and csv: are the same samples in the same order: training ends with the same weights.
 . "$SOURCE/tests/cli/harness"
-images=$SOURCE/tests/data/images
 flags="--model lenet5 --input 3x16x16 --resize 20 --crop 16x16 --pad 2 --flip --batch-size 5 --epochs 2"
 
-for class in ant bee; do
-    mkdir -p set/train/$class set/val/$class
-done
-i=0
-for image in "$images"/*.jpg "$images"/*.png "$images"/*.webp; do
-    i=$((i + 1))
-    class=$(test $((i % 2)) = 0 && echo ant || echo bee)
-    cp "$image" set/train/$class
-    test $i -gt 6 || cp "$image" set/val/$class
-done
+make_set
 for split in train val; do
     (cd set/$split && find . -type f | LC_ALL=C sort) >names
     tar -cf $split-0.tar -C set/$split $(sed -n 1,3p names)
