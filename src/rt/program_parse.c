@@ -93,6 +93,8 @@ static cvy_status parse_kept(struct reader *r, const char **out) {
     const char *word;
     char *copy;
     CVY_TRY(cvy_scan_name(&r->scan, &word));
+    if (strpbrk(word, "[]")) /* a comma that is printed behind it would belong to it */
+        return CVY_FAIL(CVY_ERR_DATA, "the name \"%.60s\" has a bracket in it", word);
     CVY_TRY(cvy_pool_strdup(&r->program->pool, word, &copy));
     *out = copy;
     return CVY_OK;

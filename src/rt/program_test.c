@@ -319,6 +319,7 @@ static const struct {
     {"flatten(pool.y)", "flatten(pool.index)", "flat in F0/2 reads pool.index, which lies nowhere"},
     {", total 128", ", total 64", "accumulate in schedule accumulate: the total has 64 bytes"},
     {"layer sgd.1, ", "", "line 25: the layer's name cannot be told"},
+    {"layer sgd.1, ", "layer s[gd.1, ", "line 25: the name \"s[gd.1,\" has a bracket in it"},
     {"schedule train", "schedule trane", "line 27: there is no schedule \"trane\""},
     {"load shard", "lode shard", "line 28: load, run"},
     {"shard 2 slot 0\n  run", "shard 1 slot 0\n  run", "takes shard 1, which is another device's"},
