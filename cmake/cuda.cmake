@@ -2,8 +2,9 @@
 # with the stand-in of tests/fakecuda as fakecuda/libconvoy_cuda.so, which needs the toolkit's headers alone.
 
 # What program and plugin both read: a hash of it says whether they belong together.
-set(abi_headers include/convoy/convoy.h src/base/status.h src/base/log.h src/base/text.h src/graph/shape.h src/graph/op.h
-    src/rt/backend.h src/rt/backend_plugin.h src/rt/stream.h src/rt/program.h)
+set(abi_headers include/convoy/status.h include/convoy/graph.h include/convoy/data.h include/convoy/session.h src/base/status.h
+    src/base/log.h src/base/text.h src/graph/shape.h src/graph/op.h src/rt/backend.h src/rt/backend_plugin.h
+    src/rt/stream.h src/rt/program.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${abi_headers})
 set(abi "")
 foreach(header ${abi_headers})

@@ -3,31 +3,11 @@
 #include "cli/command.h"
 #include "data/data.h"
 #include "data/encode_png.h"
+#include "data/picture.h"
 #include "data/sheet.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Levels of one image of the batch, three a pixel; floats, whose range nobody knows, from their least to their most. */
-static void to_rgb(const cvy_batch *batch, int64_t i, uint8_t *rgb) {
-    const int64_t n = batch->height * batch->width, n_all = n * batch->channels;
-    const int64_t channel = batch->order == CVY_NHWC ? 1 : n,
-                  pixel = batch->order == CVY_NHWC ? batch->channels : 1;
-    const uint8_t *bytes = (const uint8_t *)batch->images + i * n_all;
-    const float *floats = (const float *)batch->images + i * n_all;
-    float least = INFINITY, most = -INFINITY;
-    for (int64_t k = 0; batch->dtype == CVY_F32 && k < n_all; k++) {
-        least = fminf(least, floats[k]);
-        most = fmaxf(most, floats[k]);
-    }
-    for (int64_t k = 0; k < 3 * n; k++) {
-        int64_t c = batch->channels < 3 ? 0 : k % 3, at = k / 3 * pixel + c * channel;
-        rgb[k] = batch->dtype == CVY_U8 ? bytes[at]
-                 : most > least         ? (uint8_t)((floats[at] - least) / (most - least) * 255)
-                                        : 128;
-    }
-}
 
 static cvy_status draw(const cvy_dataset *data, const cvy_batch *batch, int64_t columns,
                        struct cvy_sheet *sheet) {
@@ -35,7 +15,7 @@ static cvy_status draw(const cvy_dataset *data, const cvy_batch *batch, int64_t 
     CVY_TRY(cvy_sheet_new(batch->n, columns, batch->height, batch->width, sheet));
     CVY_TRY(CVY_ALLOC(rgb, (size_t)(3 * batch->height * batch->width)));
     for (int64_t i = 0; i < batch->n; i++) {
-        to_rgb(batch, i, rgb);
+        cvy_picture_rgb(batch, i, rgb);
         cvy_sheet_put(sheet, i, rgb, cvy_dataset_class_name(data, batch->labels[i]));
     }
     free(rgb);

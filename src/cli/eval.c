@@ -32,7 +32,7 @@ static cvy_status judge(struct cvy_task *task, const struct cvy_task_options *op
     if (!as_json)
         printer_devices(task->plan);
     int64_t start_ns = cvy_now_ns();
-    CVY_TRY(cvy_evaluate_all(task->session, task->val_loader, task->options.loader.batch_size, &tally));
+    CVY_TRY(cvy_evaluate_all(task->session, task->val_loader, task->options.loader.batch_size, NULL, &tally));
     if (!isfinite(cvy_tally_loss(&tally)))
         return CVY_FAIL(CVY_ERR_NAN, "the loss of %s on '%s' is not finite: the weights or an image are not",
                         weights, task->options.data);

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/printer.h"
+#include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/tuning.h"
 
@@ -92,6 +93,8 @@ static cvy_status finish(struct flag_values *values, struct cvy_trainer *t) {
     cvy_plan_facts(t->task.plan, &facts);
     CVY_TRY(cvy_weights_hash(t->task.session, &result.weights_hash));
     CVY_TRY(run_file_write(values, t, &result));
+    if (report_write(values, t, &result) != CVY_OK) /* the run is done and kept, all the same */
+        cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING, "there is no report.html: %s", cvy_error());
     printf("done: top-1 %.2f %% of %lld images, %.0f images/s, S=%lld T=%d, weights xxh3 %016llx\n",
            cvy_tally_top1(&t->val), (long long)t->val.n, result.images_per_s, (long long)facts.shards,
            facts.threads, (unsigned long long)result.weights_hash);

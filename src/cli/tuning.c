@@ -17,15 +17,14 @@ static const struct flag tuning_flags[] = {
 };
 const struct flag_group group_tuning = {.title = "Tuning", .flags = tuning_flags, .n = 1};
 
-/* The model's name of the first processor, or "". */
-static void processor(char name[128]) {
+void tuning_processor(char name[TUNING_PROCESSOR]) {
     char line[256];
     FILE *file = fopen("/proc/cpuinfo", "re");
     *name = 0;
     while (file && !*name && fgets(line, sizeof line, file)) {
         const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
         if (colon)
-            cvy_text_line(name, 128, colon + 1 + strspn(colon + 1, " "));
+            cvy_text_line(name, TUNING_PROCESSOR, colon + 1 + strspn(colon + 1, " "));
     }
     if (file)
         fclose(file);
@@ -37,11 +36,11 @@ cvy_status tuning_machine(struct cvy_text *out, int *n_cores) {
     const struct cvy_device_spec spec = {.n_local = 1, .conv_algo = "auto"};
     const struct cvy_backend *backend;
     struct cvy_device *device;
-    char name[128];
+    char name[TUNING_PROCESSOR];
     CVY_TRY(cvy_backend_load("cpu", &backend));
     CVY_TRY(backend->open(&spec, &device));
     *n_cores = device->spec.n_threads;
-    processor(name);
+    tuning_processor(name);
     cvy_text_printf(out, "%s%s%d cores, ", name, *name ? ", " : "", *n_cores);
     backend->kind(out);
     backend->close(device);

@@ -8,6 +8,9 @@
 
 extern const struct flag_group group_tuning;
 
+/* The model's name of the first processor, or "". */
+enum { TUNING_PROCESSOR = 128 };
+void tuning_processor(char name[TUNING_PROCESSOR]);
 /* What the measurements hold for: processor, cores, libraries, instruction set; and how many cores. */
 cvy_status tuning_machine(struct cvy_text *out, int *n_cores);
 

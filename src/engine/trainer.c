@@ -107,6 +107,8 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
     if (options->output_dir)
         CVY_TRY(open_folder(t));
     CVY_TRY(start(t));
+    if (options->output_dir)
+        CVY_TRY(cvy_mistakes_open(&t->mistakes, t->task.options.num_classes, loader->batch_size));
     CVY_TRY(cvy_card_make(&t->task, &t->card));
     return open_metrics(t);
 }
@@ -116,6 +118,8 @@ void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_event_file_close(t->event_file);
     cvy_card_free(&t->card);
     cvy_ema_free(&t->ema);
+    cvy_mistakes_free(&t->mistakes);
+    cvy_step_trace_free(&t->step_trace);
     cvy_task_free(&t->task);
     cvy_resume_free(&t->resume);
     cvy_run_folder_close(&t->folder);
@@ -215,6 +219,24 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     return s->step < t->n_steps ? heed_interrupts(t) : CVY_OK;
 }
 
+enum { TRACE_AFTER = 5 }; /* steps: those before it may still find memory cold */
+
+/* One step is recorded for the report: the sixth of this run, or the last of a shorter one. */
+static cvy_status begin_trace(struct cvy_trainer *t, int64_t start_ns) {
+    struct cvy_step_trace *s = &t->step_trace;
+    const int64_t done = t->state.epoch * t->n_steps + t->state.step,
+                  left = t->options.schedule.n_epochs * t->n_steps - done;
+    if (!t->options.output_dir || s->is_open || s->events.n > 0)
+        return CVY_OK;
+    if (s->n_seen++ < TRACE_AFTER && left > 1)
+        return CVY_OK;
+    s->epoch = t->state.epoch;
+    s->step = t->state.step;
+    s->start_ns = start_ns;
+    s->loaded_ns = cvy_now_ns();
+    return cvy_step_trace_begin(s, t->task.session);
+}
+
 /* A step is an update, of one batch or of several. */
 static cvy_status train_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
@@ -232,7 +254,10 @@ static cvy_status train_epoch(struct cvy_trainer *t) {
         double lr = cvy_lr_at(&t->options.schedule, s->epoch * t->n_steps + s->step);
         if (n_skipped == 0) {
             cvy_session_set_lr(t->task.session, lr);
+            CVY_TRY(begin_trace(t, start_ns));
             CVY_TRY(cvy_step(t->task.session, &batch));
+            if (is_last && t->step_trace.is_open)
+                CVY_TRY(cvy_step_trace_end(&t->step_trace, t->task.session));
             if (is_last)
                 CVY_TRY(end_step(t, lr, seconds_since(start_ns)));
         } else {
@@ -243,8 +268,8 @@ static cvy_status train_epoch(struct cvy_trainer *t) {
 }
 
 static cvy_status evaluate(struct cvy_trainer *t) {
-    CVY_TRY(
-        cvy_evaluate_all(t->task.session, t->task.val_loader, t->task.options.loader.batch_size, &t->val));
+    CVY_TRY(cvy_evaluate_all(t->task.session, t->task.val_loader, t->task.options.loader.batch_size,
+                             t->mistakes.logits ? &t->mistakes : NULL, &t->val));
     t->is_evaluated = true;
     return CVY_OK;
 }
@@ -253,7 +278,8 @@ static cvy_status evaluate_average(struct cvy_trainer *t, struct cvy_tally *out)
     if (!t->ema.session)
         return CVY_OK;
     CVY_TRY(cvy_ema_swap(&t->ema));
-    CVY_TRY(cvy_evaluate_all(t->task.session, t->task.val_loader, t->task.options.loader.batch_size, out));
+    CVY_TRY(
+        cvy_evaluate_all(t->task.session, t->task.val_loader, t->task.options.loader.batch_size, NULL, out));
     return cvy_ema_swap(&t->ema);
 }
 

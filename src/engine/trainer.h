@@ -9,10 +9,12 @@
 #define CVY_ENGINE_TRAINER_H
 
 #include "engine/event_file.h"
+#include "engine/mistakes.h"
 #include "engine/progress.h"
 #include "engine/resume.h"
 #include "engine/run_folder.h"
 #include "engine/schedule.h"
+#include "engine/step_trace.h"
 
 struct cvy_trainer_options {
     struct cvy_task_options task;    /* kind CVY_TASK_TRAIN */
@@ -52,9 +54,11 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_event_file *event_file; /* there when `metrics` is */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
-    int64_t n_steps;      /* of an epoch: updates */
-    struct cvy_tally val; /* of the newest evaluation */
-    bool is_evaluated;    /* `val` belongs to the present weights */
+    int64_t n_steps;                  /* of an epoch: updates */
+    struct cvy_tally val;             /* of the newest evaluation */
+    bool is_evaluated;                /* `val` belongs to the present weights */
+    struct cvy_mistakes mistakes;     /* of that evaluation; counted when there is an output folder */
+    struct cvy_step_trace step_trace; /* of one step of this run, the same */
 };
 
 /* Opens data, plan and session; loads weights or the checkpoint. Refuses a checkpoint of another model, of other

@@ -3,15 +3,11 @@
    distribution of deviation 0.02 that is cut off at -2 and 2: a hundred deviations, so it is the normal one. */
 #include "models/blocks.h"
 
-static const struct cvy_init normal = {CVY_INIT_NORMAL, 0.02}, one = {CVY_INIT_ONE, 0},
-                             small = {CVY_INIT_CONSTANT, 1e-6};
+static const struct cvy_init normal = {CVY_INIT_NORMAL, 0.02}, small = {CVY_INIT_CONSTANT, 1e-6};
 enum { N_STAGES = 4, N_BLOCKS = 18 };
 
 static cvy_value layer_norm(struct cvy_graph *g, cvy_value x, const char *name) {
-    const struct cvy_shape channels = CVY_SHAPE(cvy_channels_of(g, x));
-    const cvy_value in[] = {x, cvy_layer_parameter(g, name, "weight", channels, one),
-                            cvy_layer_parameter(g, name, "bias", channels, cvy_init_zero)};
-    return cvy_apply(g, "layer_norm", name, in, 3, "eps=1e-6");
+    return cvy_layer_norm(g, x, &(cvy_layer_norm_args){.name = name, .eps = 1e-6});
 }
 
 /* A convolution of whole patches: kernel and stride are one number. */

@@ -217,6 +217,17 @@ cvy_value cvy_batch_norm(cvy_graph *g, cvy_value x, const cvy_batch_norm_args *a
     return y;
 }
 
+cvy_value cvy_layer_norm(cvy_graph *g, cvy_value x, const cvy_layer_norm_args *args) {
+    const char *name = choose_name(g, args->name, "layer_norm");
+    struct cvy_shape shape;
+    if (!name || !input_shape(g, name, x, 2, &shape))
+        return CVY_NONE;
+    const struct cvy_desc per_channel = {CVY_F32, CVY_SHAPE(shape.dim[1])};
+    const cvy_value in[] = {x, declare(g, CVY_VALUE_PARAM, name, "weight", per_channel, ONE),
+                            declare(g, CVY_VALUE_PARAM, name, "bias", per_channel, ZERO)};
+    return apply(g, "layer_norm", name, in, 3, "eps=%.17g", args->eps == 0 ? 1e-5 : args->eps);
+}
+
 /* ---- layers without ------------------------------------------------------------------------------ */
 
 static cvy_value pool(struct cvy_graph *g, const char *op, cvy_value x, const cvy_pool_args *args,

@@ -3,6 +3,7 @@
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
+#include "ops/layer_norm.h"
 #include "ops/pool.h"
 
 #include <math.h>
@@ -119,6 +120,20 @@ static void test_batch_norm(void **state) {
     assert_int_equal(find(f->g, "bn.weight")->kind, CVY_VALUE_PARAM);
 }
 
+static void test_layer_norm(void **state) {
+    const struct fixture *f = *state;
+    cvy_value y = cvy_layer_norm(f->g, f->images, &(cvy_layer_norm_args){.name = NULL});
+    assert_shape(f->g, y, CVY_SHAPE(f->g->batch, 6, 12, 10));
+    assert_true(((const struct cvy_layer_norm_attrs *)producer(f->g, y)->attrs)->eps == 1e-5);
+    assert_shape(f->g, cvy_graph_find(f->g, "layer_norm.weight"), CVY_SHAPE(6));
+    assert_int_equal(find(f->g, "layer_norm.weight")->init.kind, CVY_INIT_ONE);
+    assert_int_equal(find(f->g, "layer_norm.bias")->init.kind, CVY_INIT_ZERO);
+
+    y = cvy_layer_norm(f->g, cvy_mean(f->g, y), &(cvy_layer_norm_args){.name = "ln"});
+    assert_int_equal(y, CVY_NONE); /* N alone has no channels */
+    assert_int_equal(cvy_graph_status(f->g), CVY_ERR_USAGE);
+}
+
 static void test_pools(void **state) {
     const struct fixture *f = *state;
     const cvy_pool_args ceiled = {.kernel = 3, .stride = 2, .ceil_mode = true, .exclude_padding = true};
@@ -218,6 +233,7 @@ int main(void) {
         TEST(test_conv2d),
         TEST(test_linear_acts_on_the_last_dimension),
         TEST(test_batch_norm),
+        TEST(test_layer_norm),
         TEST(test_pools),
         TEST(test_layers_without_parameters),
         TEST(test_dropout),

@@ -1,5 +1,5 @@
 # What `make install` leaves is enough to build against: header, library, pkg-config file. The library exports
-# the functions of convoy.h and nothing else.
+# the functions of the public headers and nothing else.
 set -eu
 
 [ -z "$SANITIZE" ] || { echo "skipped: programs outside the build are not linked with the sanitizer"; exit 77; }
@@ -43,5 +43,5 @@ make -C "$SOURCE" -n install PREFIX="$PWD/two words" > plan
 grep -qF -- "--prefix \"$PWD/two words\"" plan || { cat plan; exit 1; }
 
 nm -D --defined-only "$library/libconvoy.so" | awk '$2 == "T" || $2 == "D" || $2 == "B" || $2 == "R" { print $3 }' > exported
-sed -n 's/^CVY_API .*[ *]\(cvy_[a-z0-9_]*\)(.*/\1/p' "$SOURCE/include/convoy/convoy.h" | sort > declared
+sed -n 's/^CVY_API .*[ *]\(cvy_[a-z0-9_]*\)(.*/\1/p' "$SOURCE"/include/convoy/*.h | sort > declared
 sort exported | diff declared -
