@@ -80,7 +80,7 @@ CVY_API void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64
 CVY_API cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch);
 /* CVY_OK and a batch, or CVY_END: check which of the two ended your loop. The last batch of an epoch may be
    smaller. CVY_ERR_DATA names the file or the sample that is wrong, the first of the batch whatever the workers;
-   CVY_ERR_LOST: no image could be read for two minutes. */
+   CVY_ERR_LOST: a worker did not come back from an image for two minutes. */
 CVY_API cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out);
 
 #ifdef __cplusplus

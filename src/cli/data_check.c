@@ -1,17 +1,15 @@
 /* convoy data check: the audit of a data set, as text or JSON. */
 #include "base/text.h"
-#include "base/thread.h"
 #include "cli/command.h"
-#include "cli/printer.h"
+#include "cli/reading.h"
 #include "data/audit.h"
 #include "data/quarantine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MAX_LISTED = 10, REDRAW_NS = 100000000 };
+enum { MAX_LISTED = 10 };
 
 static const char *split_name(cvy_split split) { return split == CVY_SPLIT_TRAIN ? "train" : "val"; }
 
@@ -89,14 +87,6 @@ static cvy_status print_audit(const struct cvy_audit *audit, const char *spec, b
                                         kinds));
 }
 
-static void draw_progress(void *context, int64_t n_done, int64_t n) {
-    int64_t *next_draw_ns = context, now = cvy_now_ns();
-    if (now < *next_draw_ns && n_done < n)
-        return;
-    *next_draw_ns = now + REDRAW_NS;
-    fprintf(stderr, "\rchecked %lld/%lld images%s", (long long)n_done, (long long)n, n_done < n ? "" : "\n");
-}
-
 static cvy_status fail_bad(const struct cvy_audit *audit, const char *spec) {
     return CVY_FAIL(CVY_ERR_DATA,
                     "'%s': %lld of %lld image%s would stop a training: mend or remove what is listed as bad",
@@ -117,12 +107,11 @@ static cvy_status find_target(const struct options *options, const char **out) {
 
 static cvy_status check_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     cvy_dataset *train = NULL, *val = NULL;
-    int64_t next_draw_ns = 0, n_moved = 0;
-    struct cvy_audit audit = {.progress.context = &next_draw_ns};
+    int64_t n_moved = 0;
+    struct reading reading = {.done = "checked"};
+    struct cvy_audit audit = {.progress = reading_progress(&reading)};
     const char *target;
     cvy_status status;
-    if (printer_is_terminal(STDERR_FILENO))
-        audit.progress.tell = draw_progress;
     CVY_TRY_OUT(find_target(options, &target));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));

@@ -1,6 +1,7 @@
 /* convoy data stats: the figures of a data set, as text, flags or JSON. */
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/reading.h"
 #include "data/statistics.h"
 
 #include <stdio.h>
@@ -93,7 +94,8 @@ static json_t *split_to_json(const struct cvy_dataset *data, const struct cvy_st
 /* Prints, or puts into `object`. */
 static cvy_status take(const char *spec, cvy_split split, const struct options *options,
                        const cvy_log_sink *log, json_t *object) {
-    struct cvy_statistics s = {0};
+    struct reading reading = {.done = split == CVY_SPLIT_TRAIN ? "training: read" : "validation: read"};
+    struct cvy_statistics s = {.progress = reading_progress(&reading)};
     cvy_dataset *data = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_dataset_open(spec, split, log, &data));

@@ -60,7 +60,8 @@ static cvy_status facts(struct cvy_text *page, const struct cvy_trainer *t, cons
     snprintf(text, sizeof text, "%016llx", (unsigned long long)result->weights_hash);
     fact(page, "weights, xxh3", text);
     fact(page, "convoy", cvy_version());
-    t->task.plan->backend->kind(&kind);
+    if (t->task.plan->backend->kind)
+        t->task.plan->backend->kind(&kind);
     fact(page, "backend", kind.data ? kind.data : f.backend);
     tuning_processor(text);
     fact(page, "processor", text);

@@ -1,5 +1,6 @@
-/* report.html: a run on one page that needs nothing from elsewhere, written when a training with an output folder is
-   done. Its parts: curves of metrics.jsonl, one step of the devices, what the last evaluation got wrong, the settings. */
+/* report.html: a run on one page that needs nothing from elsewhere, written when a training with an output folder
+   is done. Its parts: curves of metrics.jsonl, one step of the devices, what the last evaluation got wrong, the
+   settings. */
 #ifndef CVY_CLI_REPORT_H
 #define CVY_CLI_REPORT_H
 
@@ -12,7 +13,7 @@ cvy_status report_write(const struct flag_values *values, struct cvy_trainer *tr
 
 /* The parts, appended to the page. What they read may be missing or broken in places: then less is shown. */
 cvy_status report_curves(struct cvy_text *page, const char *metrics_path, int64_t n_steps);
-cvy_status report_step(struct cvy_text *page, const struct cvy_step_trace *trace, const cvy_plan *plan);
+cvy_status report_step(struct cvy_text *page, const struct cvy_step_trace *s, const cvy_plan *plan);
 cvy_status report_mistakes(struct cvy_text *page, const struct cvy_mistakes *mistakes,
                            const struct cvy_task *task);
 

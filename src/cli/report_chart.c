@@ -74,18 +74,22 @@ static double place(const struct range *r, double v, double from, double to) {
 static double at_x(const struct range *r, double v) { return place(r, v, LEFT, WIDTH - RIGHT); }
 static double at_y(const struct range *r, double v) { return place(r, v, HEIGHT - BOTTOM, TOP); }
 
+/* Counted from 0. */
+static long long first_tick(const struct range *r) { return llround(ceil(r->low / r->tick - HAIR)); }
+static long long last_tick(const struct range *r) { return llround(floor(r->high / r->tick + HAIR)); }
+
 static void draw_axes(struct cvy_text *page, const struct page_chart *c, const struct range *x,
                       const struct range *y) {
-    for (double k = ceil(y->low / y->tick - HAIR); k <= y->high / y->tick + HAIR; k++) {
-        const double v = k * y->tick, at = at_y(y, v);
+    for (long long k = first_tick(y); k <= last_tick(y); k++) {
+        const double v = (double)k * y->tick, at = at_y(y, v);
         cvy_text_printf(page,
                         "<line class=\"ax\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
                         "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>",
                         LEFT, WIDTH - RIGHT, at, at, LEFT - 6, at + 4, fabs(v) < y->tick * HAIR ? 0 : v);
     }
-    for (double k = ceil(x->low / x->tick - HAIR); k <= x->high / x->tick + HAIR; k++)
+    for (long long k = first_tick(x); k <= last_tick(x); k++)
         cvy_text_printf(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g</text>",
-                        at_x(x, k * x->tick), HEIGHT - BOTTOM + 18, k * x->tick);
+                        at_x(x, (double)k * x->tick), HEIGHT - BOTTOM + 18, (double)k * x->tick);
     cvy_text_printf(page, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", WIDTH - RIGHT, HEIGHT - 10);
     page_text(page, c->x_name);
     cvy_text_printf(page, "</text>\n");

@@ -1,5 +1,5 @@
-/* What the last evaluation got wrong, in report.html: the confusion matrix, the pairs that are confused most, the images
-   with the largest losses. */
+/* What the last evaluation got wrong, in report.html: the confusion matrix, the pairs that are confused most, the
+   images with the largest losses. */
 #include "cli/report.h"
 
 #include "base/mem.h"

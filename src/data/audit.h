@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "data/data.h"
+#include "data/survey.h"
 
 enum cvy_problem {
 #define CVY_PROBLEM(id, meaning) CVY_PROBLEM_##id,
@@ -25,10 +25,7 @@ struct cvy_finding {
 
 /* Zero-initialised but for `progress`; released by cvy_audit_free. Findings refer to the data sets' texts. */
 struct cvy_audit {
-    struct { /* `tell` may be NULL */
-        void (*tell)(void *context, int64_t n_done, int64_t n);
-        void *context;
-    } progress;
+    struct cvy_survey_progress progress;
     CVY_VEC(struct cvy_finding) findings; /* training first, then validation, each in order */
     int64_t n, n_stops;                   /* samples; those that would stop a training */
     struct cvy_pool pool;

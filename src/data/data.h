@@ -50,8 +50,9 @@ struct cvy_dataset { /* the head of every format's own struct */
     int64_t channels, height, width; /* height and width 0 when they vary */
     cvy_dtype dtype;                 /* of every image: CVY_U8 or CVY_F32 */
     cvy_image_order order;
-    const char *preset;    /* what suits it: "none", "cifar" */
-    float mean[4], std[4]; /* what suits it; std 0: not said */
+    const char *preset;        /* what suits it: "none", "cifar" */
+    float mean[4], std[4];     /* what suits it; std 0: not said */
+    _Atomic bool is_abandoned; /* see cvy_dataset_abandon */
 };
 
 struct cvy_format {
@@ -81,6 +82,10 @@ const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def *
 /* Sample i, or the part of it: through read_part where there is one. */
 cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
                             struct cvy_image *image);
+/* CVY_ERR_LOST: sample i was not there after so long, which names its file. */
+cvy_status cvy_dataset_fail_late(const struct cvy_dataset *dataset, int64_t i, double seconds);
+/* A thread that reads from it does not come back: from now on cvy_dataset_free leaves it as it is. */
+void cvy_dataset_abandon(const struct cvy_dataset *dataset);
 /* Label of sample i; CVY_ERR_DATA when it is no class. */
 cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
 

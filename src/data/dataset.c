@@ -112,7 +112,7 @@ void cvy_dataset_clear(struct cvy_dataset *dataset) {
 }
 
 void cvy_dataset_free(cvy_dataset *dataset) {
-    if (!dataset)
+    if (!dataset || dataset->is_abandoned)
         return;
     cvy_dataset_clear(dataset);
     dataset->format->free(dataset);
@@ -149,6 +149,19 @@ cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const 
     if (part)
         cvy_image_take(image, part);
     return CVY_OK;
+}
+
+cvy_status cvy_dataset_fail_late(const struct cvy_dataset *dataset, int64_t i, double seconds) {
+    const char *path = dataset->format->path ? dataset->format->path(dataset, i) : NULL;
+    static const char hint[] = "does its disk or network drive still answer?";
+    if (path)
+        return CVY_FAIL(CVY_ERR_LOST, "%s: was not read within %g seconds: %s", path, seconds, hint);
+    return CVY_FAIL(CVY_ERR_LOST, "'%s', image %lld: was not read within %g seconds: %s", dataset->spec,
+                    (long long)i, seconds, hint);
+}
+
+void cvy_dataset_abandon(const struct cvy_dataset *dataset) {
+    ((struct cvy_dataset *)dataset)->is_abandoned = true; /* all are made by an open, none is constant */
 }
 
 cvy_status cvy_dataset_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {

@@ -2,44 +2,17 @@
    Which sample stands at which position of an epoch, and what is done to it, are functions of (seed, epoch,
    sample index) alone; workers only decide who computes it. Position p lies in batch p / batch_size, which
    lives in slot batch % n_slots. */
-#include "data/loader.h"
+#include "data/loader_state.h"
+
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/prefetch.h"
-#include "data/transform.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-enum { N_SLOTS = 3 /* the caller's batch and two ahead */, MAX_WORKERS = 1024 };
-enum { MAX_BAD_RUN = 1000 }; /* so many bad samples one after another are no accident */
-
-struct slot {
-    uint8_t *images; /* batch_size x image_bytes, 64-byte aligned */
-    int64_t *labels, *indices;
-};
-
-struct reader { /* one thread's working memory */
-    struct cvy_image image;
-    struct cvy_transform_work work;
-};
-
-struct cvy_loader {
-    const struct cvy_dataset *dataset;
-    cvy_loader_options options;
-    struct share {
-        int64_t n_shards, first, n; /* the images of n shards from `first` on are read, of n_shards */
-    } share, next_share;            /* of this epoch, and of the next */
-    struct cvy_transform transform;
-    size_t image_bytes;
-    int64_t batch_size; /* at most the data set's size */
-    int64_t *order;     /* order[position] = sample index */
-    int64_t epoch, next_batch, n_batches;
-    int n_slots, n_readers;
-    struct slot slots[N_SLOTS];
-    struct reader *readers;
-    struct cvy_prefetch *prefetch; /* NULL: no workers */
-    int64_t n_times;               /* that a sample comes one after another */
-    struct cvy_bad_list *bad;      /* NULL: a bad sample is an error */
+enum {
+    MAX_WORKERS = 1024,
+    PAGE = 4096, /* bytes */
 };
 
 void cvy_loader_defaults(cvy_loader_options *options) {
@@ -72,75 +45,16 @@ static cvy_status check_options(const struct cvy_dataset *dataset, const cvy_loa
     return CVY_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
-
-/* Does this process need the image? Shard s of a batch of n holds the images from floor(n s / S) on. */
-static bool is_in_share(const struct cvy_loader *loader, int64_t position) {
-    const struct share *share = &loader->share;
-    int64_t at = position % loader->batch_size, n = loader->dataset->n - (position - at);
-    n = n > loader->batch_size ? loader->batch_size : n;
-    return at >= n * share->first / share->n_shards && at < n * (share->first + share->n) / share->n_shards;
-}
-
-/* Sample i, to this position. */
-static cvy_status read_sample(const struct cvy_loader *loader, struct reader *reader, int64_t position,
-                              int64_t i) {
-    const struct cvy_dataset *dataset = loader->dataset;
-    const struct slot *slot = &loader->slots[position / loader->batch_size % loader->n_slots];
-    int64_t at = position % loader->batch_size;
-    struct cvy_rng rng;
-    const uint64_t time = (uint64_t)(position % loader->n_times); /* samples are fewer than 2^32 */
-    cvy_rng_init(&rng, loader->options.seed, CVY_RNG_AUGMENT, (uint64_t)i | time << 32,
-                 (uint32_t)loader->epoch);
-    slot->indices[at] = i;
-    if (!dataset->is_unlabelled)
-        CVY_TRY(cvy_dataset_label(dataset, i, &slot->labels[at]));
-    if (!is_in_share(loader, position))
-        return CVY_OK;
-    struct cvy_transform_draw draw = {&loader->transform, &rng};
-    struct cvy_image_part part;
-    bool is_part = cvy_transform_part(&draw, &part);
-    CVY_TRY(cvy_dataset_read(dataset, i, is_part ? &part : NULL, &reader->image));
-    cvy_status status = cvy_transform_apply(&draw, &reader->work, &reader->image,
-                                            slot->images + (size_t)at * loader->image_bytes);
-    if (status == CVY_OK)
-        return CVY_OK;
-    if (dataset->format->path)
-        return cvy_fail_prefix(status, "%s: ", dataset->format->path(dataset, i));
-    return cvy_fail_prefix(status, "'%s', image %lld: ", dataset->spec, (long long)i);
-}
-
-/* The sample whose turn it is or, where bad ones are skipped, the next of the set that can be read. */
-static cvy_status read_position(const struct cvy_loader *loader, struct reader *reader, int64_t position) {
-    const int64_t n = loader->dataset->n, most = n < MAX_BAD_RUN ? n : MAX_BAD_RUN;
-    int64_t i = loader->order[position];
-    for (int64_t n_bad = 1;; n_bad++) {
-        cvy_status status = read_sample(loader, reader, position, i);
-        if (status != CVY_ERR_DATA || !loader->bad || n_bad == most)
-            return status;
-        CVY_TRY(cvy_bad_list_note(loader->bad, i));
-        i = i + 1 == n ? 0 : i + 1;
-    }
-}
-
-/* As struct cvy_prefetch_spec has it: worker k uses readers[k]. */
-static cvy_status read_positions(void *context, int worker, int64_t first, int64_t n, int64_t *failed) {
-    const struct cvy_loader *loader = context;
-    for (*failed = first; *failed < first + n; ++*failed)
-        CVY_TRY(read_position(loader, &loader->readers[worker], *failed));
-    return CVY_OK;
-}
-
 /* ---- making and freeing -------------------------------------------------------------------------- */
 
 static cvy_status alloc_slots(struct cvy_loader *loader) {
     size_t n = (size_t)loader->batch_size, n_bytes;
-    if (__builtin_mul_overflow(n, loader->image_bytes, &n_bytes) || n_bytes > SIZE_MAX - CVY_ALIGN)
+    if (__builtin_mul_overflow(n, loader->image_bytes, &n_bytes) || n_bytes > SIZE_MAX - PAGE)
         return CVY_FAIL(CVY_ERR_MEMORY, "a batch of %zu images of %zu bytes is too large", n,
                         loader->image_bytes);
     for (int s = 0; s < loader->n_slots; s++) {
-        struct slot *slot = &loader->slots[s];
-        slot->images = aligned_alloc(CVY_ALIGN, cvy_align_up(n_bytes, CVY_ALIGN));
+        struct cvy_loader_slot *slot = &loader->slots[s];
+        slot->images = aligned_alloc(PAGE, cvy_align_up(n_bytes, PAGE));
         if (!slot->images)
             return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for a batch of %zu bytes", n_bytes);
         CVY_TRY(CVY_ALLOC(slot->labels, n));
@@ -156,7 +70,7 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     CVY_TRY(CVY_ALLOC(loader, 1));
     loader->dataset = dataset;
     loader->options = *options;
-    loader->next_share = (struct share){.n_shards = 1, .n = 1};
+    loader->next_share = (struct cvy_loader_share){.n_shards = 1, .n = 1};
     loader->options.preset = NULL; /* the caller's text, used up by the plan */
     loader->batch_size = options->batch_size < dataset->n ? options->batch_size : dataset->n;
     int64_t n_batches = (dataset->n + loader->batch_size - 1) / loader->batch_size;
@@ -164,21 +78,15 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     if (loader->options.accumulate > n_batches) /* an epoch is one update at most */
         loader->options.accumulate = n_batches;
     loader->n_times = 1;
-    loader->n_slots = options->workers ? N_SLOTS : 1;
+    loader->n_slots = options->workers ? CVY_PREFETCH_SLOTS : 1;
     loader->n_readers = options->workers ? options->workers : 1;
     CVY_TRY_OUT(cvy_transform_plan(dataset, options, &loader->transform));
     loader->image_bytes = cvy_transform_bytes(&loader->transform);
     CVY_TRY_OUT(CVY_ALLOC(loader->order, (size_t)dataset->n));
     CVY_TRY_OUT(CVY_ALLOC(loader->readers, (size_t)loader->n_readers));
     CVY_TRY_OUT(alloc_slots(loader));
-    if (options->workers) {
-        const struct cvy_prefetch_spec spec = {.n_workers = options->workers,
-                                               .n_slots = loader->n_slots,
-                                               .batch_size = loader->batch_size,
-                                               .run = read_positions,
-                                               .context = loader};
-        CVY_TRY_OUT(cvy_prefetch_new(&spec, &loader->prefetch));
-    }
+    if (options->workers)
+        CVY_TRY_OUT(cvy_prefetch_new(options->workers, &loader->prefetch));
     *out = loader;
     return CVY_OK;
 out:
@@ -189,8 +97,11 @@ out:
 void cvy_loader_free(cvy_loader *loader) {
     if (!loader)
         return;
-    cvy_prefetch_free(loader->prefetch);
-    for (int s = 0; s < N_SLOTS; s++) {
+    if (!cvy_prefetch_leave(loader->prefetch, loader)) { /* a worker still writes there, perhaps for ever */
+        cvy_dataset_abandon(loader->dataset);
+        return;
+    }
+    for (int s = 0; s < CVY_PREFETCH_SLOTS; s++) {
         free(loader->slots[s].images);
         free(loader->slots[s].labels);
         free(loader->slots[s].indices);
@@ -212,7 +123,7 @@ void cvy_loader_shape(const cvy_loader *loader, int64_t *channels, int64_t *heig
 }
 
 void cvy_loader_set_share(struct cvy_loader *loader, int64_t n_shards, int64_t first, int64_t n) {
-    loader->next_share = (struct share){n_shards, first, n};
+    loader->next_share = (struct cvy_loader_share){n_shards, first, n};
 }
 
 cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times) {
@@ -235,6 +146,24 @@ struct cvy_bad_list *cvy_loader_bad(const struct cvy_loader *loader) {
     return loader->bad;
 }
 
+void cvy_loader_set_deadline(struct cvy_loader *loader, double seconds) {
+    if (loader->prefetch)
+        cvy_prefetch_set_deadline(loader->prefetch, seconds);
+}
+
+cvy_status cvy_loader_join(struct cvy_loader *loader, struct cvy_loader *host) {
+    if (loader->options.workers != host->options.workers)
+        return CVY_FAIL(CVY_ERR_USAGE, "a loader of %d workers cannot share those of one that has %d",
+                        loader->options.workers, host->options.workers);
+    if (!host->prefetch || loader->prefetch == host->prefetch)
+        return CVY_OK;
+    if (!cvy_prefetch_leave(loader->prefetch, loader))
+        return CVY_FAIL(CVY_ERR_LOST, "a worker of this loader does not come back");
+    cvy_prefetch_hold(host->prefetch);
+    loader->prefetch = host->prefetch;
+    return CVY_OK;
+}
+
 /* ---- epochs -------------------------------------------------------------------------------------- */
 
 /* Fisher and Yates: position i takes one of those not yet placed, 0 .. i. */
@@ -253,19 +182,53 @@ static void fill_order(struct cvy_loader *loader) {
         loader->order[i] = loader->order[i / loader->n_times];
 }
 
+/* As struct cvy_prefetch_job has them. */
+static cvy_status prepare(void *context, int worker, int64_t position) {
+    return cvy_loader_read(context, worker, position);
+}
+
+static cvy_status fail_late(void *context, int worker, int64_t position, double seconds) {
+    const struct cvy_loader *loader = context;
+    (void)position; /* may have another sample than its own */
+    return cvy_dataset_fail_late(loader->dataset, atomic_load(&loader->readers[worker].sample), seconds);
+}
+
 cvy_status cvy_loader_start(cvy_loader *loader, int64_t epoch) {
+    CVY_TRY(cvy_loader_start_at(loader, epoch, 0));
+    return CVY_OK;
+}
+
+cvy_status cvy_loader_start_at(struct cvy_loader *loader, int64_t epoch, int64_t n_updates) {
+    const int64_t n_batches = (loader->dataset->n + loader->batch_size - 1) / loader->batch_size;
+    const int64_t accumulate = loader->options.accumulate, most = (n_batches + accumulate - 1) / accumulate;
     if (epoch < 0 || epoch > UINT32_MAX)
         return CVY_FAIL(CVY_ERR_USAGE, "epoch %lld: must be 0 to %lld", (long long)epoch,
                         (long long)UINT32_MAX);
+    if (n_updates < 0 || n_updates > most)
+        return CVY_FAIL(CVY_ERR_USAGE, "an epoch after %lld updates: it has %lld", (long long)n_updates,
+                        (long long)most);
     if (loader->prefetch)
-        cvy_prefetch_stop(loader->prefetch);
+        CVY_TRY(cvy_prefetch_stop(loader->prefetch));
     loader->epoch = epoch;
     loader->share = loader->next_share;
-    loader->next_batch = 0;
-    loader->n_batches = (loader->dataset->n + loader->batch_size - 1) / loader->batch_size;
+    loader->n_batches = n_batches;
+    loader->next_batch = n_updates == most ? n_batches : n_updates * accumulate;
     fill_order(loader);
-    if (loader->prefetch)
-        cvy_prefetch_start(loader->prefetch, loader->dataset->n);
+    const struct cvy_prefetch_job job = {.n = loader->dataset->n,
+                                         .first_batch = loader->next_batch,
+                                         .batch_size = loader->batch_size,
+                                         .n_slots = loader->n_slots,
+                                         .run = prepare,
+                                         .fail_late = fail_late,
+                                         .context = loader};
+    return loader->prefetch ? cvy_prefetch_start(loader->prefetch, &job) : CVY_OK;
+}
+
+/* Batch b, in the calling thread. */
+static cvy_status read_batch(struct cvy_loader *loader, int64_t b) {
+    const int64_t first = b * loader->batch_size, end = first + loader->batch_size;
+    for (int64_t position = first; position < end && position < loader->dataset->n; position++)
+        CVY_TRY(cvy_loader_read(loader, 0, position));
     return CVY_OK;
 }
 
@@ -278,16 +241,16 @@ static int64_t update_images(const struct cvy_loader *loader, int64_t b) {
 
 cvy_status cvy_loader_next(cvy_loader *loader, cvy_batch *out) {
     const int64_t b = loader->next_batch, first = b * loader->batch_size;
-    if (b >= loader->n_batches)
+    if (b >= loader->n_batches || (loader->prefetch && !cvy_prefetch_serves(loader->prefetch, loader)))
         return CVY_END;
-    int64_t n = loader->dataset->n - first, failed;
+    int64_t n = loader->dataset->n - first;
     n = n > loader->batch_size ? loader->batch_size : n;
     if (loader->prefetch)
         CVY_TRY(cvy_prefetch_wait(loader->prefetch, b));
     else
-        CVY_TRY(read_positions(loader, 0, first, n, &failed));
+        CVY_TRY(read_batch(loader, b));
     loader->next_batch++;
-    const struct slot *slot = &loader->slots[b % loader->n_slots];
+    const struct cvy_loader_slot *slot = &loader->slots[b % loader->n_slots];
     const struct cvy_transform *t = &loader->transform;
     *out = (cvy_batch){
         .n = n,

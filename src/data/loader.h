@@ -18,6 +18,18 @@ cvy_status cvy_loader_skip_bad(struct cvy_loader *loader);
    takes comes n_times one after another, with other augmentation each time; an epoch has as many images as before, of
    fewer samples. CVY_ERR_USAGE: there are not so many samples. Local. */
 cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times);
+/* cvy_loader_start, but that the epoch goes on after so many updates, each of options.accumulate batches: what was
+   before is not read. The position of an epoch is this number: a run that saves it goes on with the batches that it
+   would have had. CVY_ERR_USAGE: the epoch has not so many. Local. */
+cvy_status cvy_loader_start_at(struct cvy_loader *loader, int64_t epoch, int64_t n_updates);
+
+/* How long a worker may be at one image until cvy_loader_next fails with CVY_ERR_LOST and its name; without a call it
+   is two minutes. Without workers there is no deadline. Local. */
+void cvy_loader_set_deadline(struct cvy_loader *loader, double seconds);
+/* From now on the workers of `host`, which must have as many, read for both, and the loader's own are gone: starting an
+   epoch of one ends the other's (CVY_END). Both belong to one thread. Local. */
+cvy_status cvy_loader_join(struct cvy_loader *loader, struct cvy_loader *host);
+
 /* Those noted so far by this process; NULL: they are not skipped. */
 struct cvy_bad_list *cvy_loader_bad(const struct cvy_loader *loader);
 

@@ -92,7 +92,7 @@ static uint8_t *record(cvy_loader *loader, int64_t epoch, size_t *n_bytes) {
     assert_int_equal(cvy_loader_start(loader, epoch), CVY_OK);
     while ((status = cvy_loader_next(loader, &batch)) == CVY_OK) {
         size_t n = (size_t)batch.n, n_image = (size_t)(batch.channels * batch.height * batch.width);
-        assert_int_equal((uintptr_t)batch.images % 64, 0);
+        assert_int_equal((uintptr_t)batch.images % 4096, 0); /* whole pages */
         bytes = realloc(bytes, *n_bytes + n * (n_image + 16));
         memcpy(bytes + *n_bytes, batch.images, n * n_image);
         memcpy(bytes + *n_bytes + n * n_image, batch.labels, n * 8);

@@ -2,7 +2,6 @@
 #include "data/statistics.h"
 
 #include "base/mem.h"
-#include "data/survey.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,8 +80,10 @@ static void add_size(struct cvy_statistics *out, int64_t height, int64_t width) 
 static cvy_status tell(void *context, int64_t i, const void *from) {
     struct pass *pass = context;
     const struct item *item = from;
-    (void)i;
+    const struct cvy_survey_progress *progress = &pass->out->progress;
     pass->out->n_bad += item->is_bad;
+    if (progress->tell)
+        progress->tell(progress->context, i + 1, pass->out->n);
     if (item->is_bad)
         return CVY_OK;
     for (int c = 0; c < MAX_CHANNELS; c++) {
@@ -99,7 +100,8 @@ cvy_status cvy_statistics_take(const struct cvy_dataset *dataset, int n_workers,
     struct pass pass = {.out = out};
     const struct cvy_survey survey = {
         .item_bytes = sizeof(struct item), .look = look, .tell = tell, .context = &pass};
-    *out = (struct cvy_statistics){.n = dataset->n, .channels = dataset->channels};
+    out->n = dataset->n;
+    out->channels = dataset->channels;
     if (dataset->channels > MAX_CHANNELS)
         return CVY_FAIL(CVY_ERR_UNSUPPORTED,
                         "the images of '%s' have %lld channels, at most %d are supported", dataset->spec,

@@ -15,18 +15,31 @@ static void put_idx(const uint8_t *pixels, int n, int rows, int columns, const u
     put("train-labels-idx1-ubyte", classes, (size_t)(8 + n));
 }
 
+struct counted {
+    int64_t n_done, n_calls;
+};
+
+/* As struct cvy_survey_progress has it. */
+static void count(void *context, int64_t n_done, int64_t n) {
+    struct counted *counted = context;
+    assert_true(n_done == ++counted->n_calls && n_done <= n);
+    counted->n_done = n_done;
+}
+
 static void levels_and_classes(void **state) {
     (void)state;
     const uint8_t pixels[] = {0, 255, 255, 0, 51, 51, 51, 51, 102, 102, 102, 102}, labels[] = {1, 0, 1};
     put_idx(pixels, 3, 2, 2, labels);
     struct cvy_dataset *dataset = open_ok_below("idx", "", CVY_SPLIT_TRAIN);
     for (int workers = 1; workers <= 3; workers++) {
-        struct cvy_statistics s;
+        struct counted counted = {0};
+        struct cvy_statistics s = {.progress = {count, &counted}};
         assert_int_equal(cvy_statistics_take(dataset, workers, &s), CVY_OK);
         /* means 0.5, 0.2, 0.4; of squares 0.5, 0.04, 0.16 */
         assert_true(fabs(s.mean[0] - 1.1 / 3) < 1e-12);
         assert_true(fabs(s.std[0] - sqrt(0.7 / 3 - 1.21 / 9)) < 1e-12);
         assert_true(s.n == 3 && s.n_bad == 0 && s.channels == 1);
+        assert_true(counted.n_done == 3 && counted.n_calls == 3);
         assert_true(s.shorter_side[1] == 3 && s.smallest[0] == 2 && s.largest[1] == 2);
         assert_true(s.per_class[0] == 1 && s.per_class[1] == 2);
         cvy_statistics_free(&s);
@@ -53,7 +66,7 @@ static void colours_of_files(void **state) {
         free(rgb);
     }
     struct cvy_dataset *dataset;
-    struct cvy_statistics s;
+    struct cvy_statistics s = {0};
     assert_int_equal(cvy_dataset_open_files(paths, 3, &dataset), CVY_OK);
     assert_int_equal(cvy_statistics_take(dataset, 2, &s), CVY_OK);
     assert_true(s.n == 3 && s.n_bad == 1 && s.channels == 3 && !s.per_class);

@@ -5,6 +5,12 @@
 
 #include "data/data.h"
 
+/* How far it is; `tell` may be NULL. */
+struct cvy_survey_progress {
+    void (*tell)(void *context, int64_t n_done, int64_t n);
+    void *context;
+};
+
 struct cvy_survey {
     size_t item_bytes; /* of what `look` finds in one sample */
     /* In a worker: sample i was read, or `status` says why not (cvy_error_save keeps the message). */
@@ -15,7 +21,7 @@ struct cvy_survey {
     void *context;
 };
 
-/* n_workers: at least 1. Bad samples are no failure of the call. */
+/* n_workers: at least 1. Bad samples are no failure of the call; one that is not there after two minutes is. */
 cvy_status cvy_survey_run(const struct cvy_survey *survey, const struct cvy_dataset *dataset, int n_workers);
 
 #endif

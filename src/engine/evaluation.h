@@ -7,8 +7,8 @@
 #include "engine/metrics.h"
 #include "engine/mistakes.h"
 
-/* `loader` yields labels, in order, without augmentation. `mistakes`, opened for this batch size, are counted anew; NULL:
-   they are not. In all processes or in none. Collective. */
+/* `loader` yields labels, in order, without augmentation. `mistakes`, opened for this batch size, are counted anew;
+   NULL: they are not. In all processes or in none. Collective. */
 cvy_status cvy_evaluate_all(cvy_session *session, cvy_loader *loader, int64_t batch_size,
                             struct cvy_mistakes *mistakes, struct cvy_tally *out);
 

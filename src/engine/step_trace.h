@@ -20,9 +20,9 @@ struct cvy_step_trace {                          /* zero-initialised: nothing is
 };
 
 /* From now on the devices record; no step runs. Local. */
-cvy_status cvy_step_trace_begin(struct cvy_step_trace *trace, struct cvy_session *session);
+cvy_status cvy_step_trace_begin(struct cvy_step_trace *s, struct cvy_session *session);
 /* Keeps what they recorded. Whether the step failed does not matter. Local. */
-cvy_status cvy_step_trace_end(struct cvy_step_trace *trace, struct cvy_session *session);
-void cvy_step_trace_free(struct cvy_step_trace *trace);
+cvy_status cvy_step_trace_end(struct cvy_step_trace *s, struct cvy_session *session);
+void cvy_step_trace_free(struct cvy_step_trace *s);
 
 #endif

@@ -139,7 +139,11 @@ static cvy_status open_loaders(struct cvy_task *task) {
     }
     options.augment = false;
     options.shuffle = false;
-    return task->val ? cvy_loader_new(task->val, &options, &task->val_loader) : CVY_OK;
+    if (task->val)
+        CVY_TRY(cvy_loader_new(task->val, &options, &task->val_loader));
+    if (task->val_loader && task->train_loader) /* never at work together */
+        CVY_TRY(cvy_loader_join(task->val_loader, task->train_loader));
+    return CVY_OK;
 }
 
 static cvy_status build(const struct cvy_task *task, cvy_graph *graph) {
@@ -230,10 +234,15 @@ static cvy_status agree(const struct cvy_task *task) {
     return status;
 }
 
+static cvy_status open_model_and_data(void *context) {
+    struct cvy_task *task = context;
+    CVY_TRY(find_model(task));
+    return open_data(task);
+}
+
 /* What each process finds out for itself. */
 static cvy_status settle(struct cvy_task *task) {
-    CVY_TRY(find_model(task));
-    CVY_TRY(open_data(task));
+    CVY_TRY(cvy_world_in_turn(task->options.plan.world, open_model_and_data, task, "opening the data"));
     settle_exif(task);
     CVY_TRY(settle_input(task));
     CVY_TRY(settle_classes(task));

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "data/data.h"
+#include "data/loader.h"
 #include "engine/evaluation.h"
 #include "engine/session.h"
 #include "engine/world.h"
@@ -241,8 +242,7 @@ static cvy_status begin_trace(struct cvy_trainer *t, int64_t start_ns) {
 static cvy_status train_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     cvy_batch batch;
-    CVY_TRY(cvy_loader_start(t->task.train_loader, s->epoch));
-    int64_t n_skipped = s->step; /* done before the interruption that we go on from */
+    CVY_TRY(cvy_loader_start_at(t->task.train_loader, s->epoch, s->step)); /* steps before an interruption */
     for (int64_t n_in = 0, start_ns = 0;;) {
         start_ns = n_in == 0 ? cvy_now_ns() : start_ns;
         cvy_status status = cvy_loader_next(t->task.train_loader, &batch);
@@ -252,17 +252,13 @@ static cvy_status train_epoch(struct cvy_trainer *t) {
         n_in += batch.n;
         bool is_last = n_in == batch.n_update;
         double lr = cvy_lr_at(&t->options.schedule, s->epoch * t->n_steps + s->step);
-        if (n_skipped == 0) {
-            cvy_session_set_lr(t->task.session, lr);
-            CVY_TRY(begin_trace(t, start_ns));
-            CVY_TRY(cvy_step(t->task.session, &batch));
-            if (is_last && t->step_trace.is_open)
-                CVY_TRY(cvy_step_trace_end(&t->step_trace, t->task.session));
-            if (is_last)
-                CVY_TRY(end_step(t, lr, seconds_since(start_ns)));
-        } else {
-            n_skipped -= is_last;
-        }
+        cvy_session_set_lr(t->task.session, lr);
+        CVY_TRY(begin_trace(t, start_ns));
+        CVY_TRY(cvy_step(t->task.session, &batch));
+        if (is_last && t->step_trace.is_open)
+            CVY_TRY(cvy_step_trace_end(&t->step_trace, t->task.session));
+        if (is_last)
+            CVY_TRY(end_step(t, lr, seconds_since(start_ns)));
         n_in = is_last ? 0 : n_in;
     }
 }

@@ -23,6 +23,12 @@ cvy_status cvy_world_agree(cvy_world *world, const char *text, const char *name)
    anybody waiting. Collective. */
 cvy_status cvy_world_share_failure(cvy_world *world, cvy_status status, const char *name);
 
+/* Each process does its work, rank 0 alone and first, the others together after it, whether it succeeded or not: what
+   it leaves behind (an index of a folder) need not be made again where they see it. Returns the process's own result.
+   The work runs in another thread; deadlines do not count it. Collective. */
+cvy_status cvy_world_in_turn(cvy_world *world, cvy_status (*work)(void *context), void *context,
+                             const char *name);
+
 /* Where each process has checked for itself: if all failed, each keeps its own error and nobody waits; if some did,
    they keep theirs and the others get CVY_ERR_LOST with the first of them. Collective. */
 cvy_status cvy_world_meet_failure(cvy_world *world, cvy_status status, const char *name);

@@ -31,3 +31,10 @@ cp set/train/b/letter.jpg set/train/a
 fails 3 "no image can be read" data stats folder:set
 fails 2 "name one data set" data stats
 ok data stats digits
+
+# on a terminal a line says how far it is
+TERM=xterm python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$CONVOY" data stats digits >out </dev/null ||
+    die "no success on a terminal: $(cat out)"
+has out "training: read 1437/1437 images"
+has out "validation: read 360/360 images"
+has out "--mean"

@@ -73,6 +73,11 @@ ok train $quick --epochs 3 --resume run
 check_page run/report.html
 same "$(grep -o 'validation at [0-9]*:' run/report.html | sort -u | wc -l)" 3 "epochs in the chart"
 
+# a backend that says nothing of its kind
+# shellcheck disable=SC2086
+ok train $quick --devices reference:0 --data synthetic:1x8x8,classes=10,images=128 --epochs 1 --output-dir plain
+has plain/report.html "reference"
+
 # nothing is asked of a run without a folder, and a report that cannot be written costs no run
 # shellcheck disable=SC2086
 ok train $quick --epochs 1
