@@ -84,7 +84,7 @@ static void draw_axes(struct cvy_text *page, const struct page_chart *c, const s
         const double v = (double)k * y->tick, at = at_y(y, v);
         cvy_text_printf(page,
                         "<line class=\"ax\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>",
+                        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>",
                         LEFT, WIDTH - RIGHT, at, at, LEFT - 6, at + 4, fabs(v) < y->tick * HAIR ? 0 : v);
     }
     for (long long k = first_tick(x); k <= last_tick(x); k++)

@@ -10,10 +10,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MOST_CELLS = 30, /* classes of a matrix that can be read */
     CELL = 26,
+    LETTER = 7, /* pixels, about */
     N_PAIRS = 12,
     SMALL = 64, /* pixels; smaller pictures are kept exact, and enlarged without blur */
     QUALITY = 82,
@@ -35,8 +37,19 @@ static int64_t images_of(const struct cvy_mistakes *m, int64_t label) {
     return n;
 }
 
+/* Room for the longest name beside the matrix, and above it. */
+static int64_t names_width(const struct cvy_task *task, int64_t n) {
+    size_t most = 2;
+    for (int64_t k = 0; k < n; k++) {
+        const char *name = cvy_dataset_class_name(task->val, k);
+        const size_t length = name ? strlen(name) : 0;
+        most = length > most ? length : most;
+    }
+    return 20 + LETTER * (int64_t)(most < 24 ? most : 24);
+}
+
 static void draw_matrix(struct cvy_text *page, const struct cvy_mistakes *m, const struct cvy_task *task) {
-    const int64_t n = m->n_classes, left = 150, top = 120;
+    const int64_t n = m->n_classes, left = names_width(task, n), top = left;
     cvy_text_printf(
         page,
         "<svg viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\" role=\"img\"><title>confusion "
