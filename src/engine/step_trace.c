@@ -29,9 +29,8 @@ cvy_status cvy_step_trace_end(struct cvy_step_trace *s, struct cvy_session *sess
     for (int k = 0; k < team->n; k++) {
         struct cvy_timeline *timeline = &team->workers[k].timeline;
         const size_t here = timeline->n < timeline->cap ? timeline->n : timeline->cap;
-        size_t new = timeline->n - s->before[k];
-        new = new < here ? new : here;
-        for (size_t i = here - new; i < here &&status == CVY_OK; i++)
+        const size_t n_new = timeline->n - s->before[k];
+        for (size_t i = n_new < here ? here - n_new : 0; i < here && status == CVY_OK; i++)
             status =
                 cvy_vec_push(&s->events, (struct cvy_step_trace_event){k, *cvy_timeline_get(timeline, i)});
         if (!s->was_recording)

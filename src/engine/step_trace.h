@@ -10,10 +10,10 @@ struct cvy_step_trace_event {
     struct cvy_event event;
 };
 
-struct cvy_step_trace {                          /* zero-initialised: nothing is recorded */
-    int64_t n_seen;                              /* steps that might have been the one */
-    int64_t epoch, step;                         /* the one, counted from 0 */
-    int64_t start_ns, loaded_ns, end_ns;         /* its loading began, its images were there, it was done */
+struct cvy_step_trace {                  /* zero-initialised: nothing is recorded */
+    int64_t n_seen;                      /* steps that might have been the one */
+    int64_t epoch, step;                 /* the one, counted from 0 */
+    int64_t start_ns, loaded_ns, end_ns; /* loading began, its images were there, it was done; 0: not yet */
     CVY_VEC(struct cvy_step_trace_event) events; /* device by device; names belong to the session */
     size_t *before;                              /* events of each device that are not the step's */
     bool is_open, was_recording;

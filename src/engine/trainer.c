@@ -227,7 +227,7 @@ static cvy_status begin_trace(struct cvy_trainer *t, int64_t start_ns) {
     struct cvy_step_trace *s = &t->step_trace;
     const int64_t done = t->state.epoch * t->n_steps + t->state.step,
                   left = t->options.schedule.n_epochs * t->n_steps - done;
-    if (!t->options.output_dir || s->is_open || s->events.n > 0)
+    if (!t->options.output_dir || s->is_open || s->end_ns > 0)
         return CVY_OK;
     if (s->n_seen++ < TRACE_AFTER && left > 1)
         return CVY_OK;
