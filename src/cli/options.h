@@ -52,7 +52,7 @@ struct options { /* in the order of the groups */
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;
-    int overwrite;
+    int overwrite, profile;
 
     const char *input_file, *output_file; /* predict */
     int64_t topk;

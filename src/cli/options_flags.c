@@ -338,6 +338,11 @@ static const struct flag run_flags[] = {
          .value_name = "DIR", .is_not_kept = true, .is_place = true),
     FLAG("overwrite", SWITCH, overwrite, "start anew in a folder that holds a run already",
          .initial = "false", .is_not_kept = true, .is_own = true),
+    FLAG("profile", SWITCH, profile,
+         "write what each instruction took into --output-dir: trace.json for ui.perfetto.dev, profile.json "
+         "with the "
+         "sums",
+         .initial = "false", .is_not_kept = true),
     FLAG("resume", TEXT, resume,
          "go on with the run in a folder that --output-dir wrote, with its flags, or from a checkpoint in it",
          .value_name = "DIR", .is_not_kept = true, .is_place = true),

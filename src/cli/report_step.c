@@ -1,35 +1,27 @@
-/* One step in report.html: where its time went, device by device, and a timeline. What an event is follows from its
-   phase or, of instructions (rt/program.h), from its name. */
+/* One step in report.html: where its time went, device by device, and a timeline. */
 #include "cli/report.h"
 
 #include "base/mem.h"
+#include "engine/event_kind.h"
 #include "engine/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FORWARD, BACKWARD, UPDATE, TALK, WAIT, OTHER, N_KINDS };
+enum kind { FORWARD, BACKWARD, UPDATE, TALK, WAIT, OTHER, N_KINDS }; /* fewer than there are */
 
 static const struct {
     const char *name, *letter;
 } kinds[N_KINDS] = {{"forward", "F"},          {"backward", "B"}, {"update", "U"},
                     {"all-reduce, sums", "r"}, {"waiting", ""},   {"host, other", ""}};
 
-static const struct {
-    const char *what;
-    enum kind kind;
-} instructions[] = {{"recv", WAIT},     {"check", WAIT},      {"finite", WAIT}, {"send", TALK},
-                    {"add", TALK},      {"accumulate", TALK}, {"wait", TALK},   {"broadcast", TALK},
-                    {"exchange", TALK}, {"clip", UPDATE}};
-
 static enum kind kind_of(const struct cvy_event *e) {
-    if (e->name)
-        return e->phase == CVY_PHASE_FORWARD ? FORWARD : e->phase == CVY_PHASE_BACKWARD ? BACKWARD : UPDATE;
-    for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++) {
-        if (strcmp(e->what, instructions[i].what) == 0)
-            return instructions[i].kind;
-    }
-    return OTHER;
+    static const enum kind shown[CVY_N_KINDS] = {
+        [CVY_KIND_FORWARD] = FORWARD, [CVY_KIND_BACKWARD] = BACKWARD, [CVY_KIND_UPDATE] = UPDATE,
+        [CVY_KIND_REFRESH] = UPDATE,  [CVY_KIND_ADD] = TALK,          [CVY_KIND_PARAMETERS] = TALK,
+        [CVY_KIND_REDUCE] = TALK,     [CVY_KIND_SEND] = TALK,         [CVY_KIND_IDLE] = WAIT,
+        [CVY_KIND_HOST] = OTHER};
+    return shown[cvy_kind_of_event(e)];
 }
 
 /* ---- shares --------------------------------------------------------------------------------------------- */

@@ -64,6 +64,7 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
         .resume = o->resume,
         .output_dir = o->output_dir,
         .overwrite = o->overwrite == 1,
+        .profile = o->profile == 1,
         .log_every = o->print_freq,
         .early_stop = o->early_stop,
         .ema = {.steps = o->model_ema == 1 ? o->model_ema_steps : 0, .decay = o->model_ema_decay},
@@ -170,6 +171,8 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     CVY_TRY(go_on(values));
     if (o->replace_head == 1 && !o->weights)
         return CVY_FAIL(CVY_ERR_USAGE, "--replace-head: give the --weights that the rest comes from");
+    if (o->profile == 1 && !o->output_dir)
+        return CVY_FAIL(CVY_ERR_USAGE, "--profile: give the --output-dir that its files go to");
     drop_of_other_strategy(values);
     if (o->test_only)
         return eval_run(values, log);

@@ -2,6 +2,7 @@
 #include "engine/bench.h"
 
 #include "base/thread.h"
+#include "engine/event_kind.h"
 #include "ops/conv_algo.h"
 
 #include <stdio.h>
@@ -51,15 +52,12 @@ static cvy_status open_task(struct cvy_bench *b, const struct cvy_bench_options 
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
-static bool is_waiting(const char *what) {
-    return strcmp(what, "recv") == 0 || strcmp(what, "wait") == 0 || strcmp(what, "check") == 0;
-}
-
 static bool is_same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
 static cvy_status add_event(struct cvy_bench *b, int device, const struct cvy_event *event) {
     double s = (double)(event->end_ns - event->start_ns) * 1e-9;
-    b->busy_s[device] += is_waiting(event->what) ? 0 : s;
+    const enum cvy_event_kind kind = cvy_kind_of_event(event);
+    b->busy_s[device] += kind == CVY_KIND_IDLE || kind == CVY_KIND_REDUCE ? 0 : s;
     b->kernel_s += event->name ? s : 0;
     for (size_t i = 0; i < b->parts.n; i++) {
         struct cvy_bench_part *part = &b->parts.data[i];
@@ -83,8 +81,11 @@ static cvy_status collect(struct cvy_bench *b, int64_t i, int64_t start_ns) {
                             worker->timeline.n, worker->device->name, worker->timeline.cap);
         for (size_t e = 0; i >= 0 && (event = cvy_timeline_get(&worker->timeline, e)); e++)
             CVY_TRY(add_event(b, w, event));
+        const struct cvy_track track = {0, w, w};
         if (i >= 0 && b->trace)
-            CVY_TRY(cvy_timeline_export(&worker->timeline, w, worker->device->name, i, start_ns, b->trace));
+            CVY_TRY(cvy_timeline_name(0, w, worker->device->name, b->trace));
+        if (i >= 0 && b->trace)
+            CVY_TRY(cvy_timeline_export(&worker->timeline, &track, i, start_ns, b->trace));
         cvy_timeline_clear(&worker->timeline);
     }
     return CVY_OK;

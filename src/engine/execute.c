@@ -328,8 +328,16 @@ static cvy_status complete_reductions(struct cvy_step step, const cvy_schedule *
     return cvy_error_restore(&error);
 }
 
+static void fill(int64_t *at, size_t n, int64_t value) {
+    for (size_t i = 0; i < n; i++)
+        at[i] = value;
+}
+
 cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, struct cvy_work *work) {
     struct cvy_step step = {worker, work, worker->device->backend, NULL};
+    int64_t *span = schedule == &worker->program->train ? cvy_spans_begin(&worker->spans) : NULL;
+    if (span)
+        *span++ = cvy_now_ns();
     for (size_t k = 0, n; k < schedule->n; k += n ? n : 1) {
         step.i = &schedule->data[k];
         n = cvy_repeat_length(&step, schedule->n - k);
@@ -337,6 +345,8 @@ cvy_status cvy_execute(struct cvy_worker *worker, const cvy_schedule *schedule, 
         if (status == CVY_ERR_NAN)
             return complete_reductions(step, schedule, k + 1);
         CVY_TRY(status);
+        if (span) /* of a stretch the first takes it all */
+            fill(span + k, n ? n : 1, cvy_now_ns());
     }
     return cvy_device_synchronize(worker->device);
 }

@@ -65,8 +65,7 @@ static void print_space(struct cvy_text *out, const char *what, size_t n_bytes, 
     cvy_text_printf(out, "\n");
 }
 
-/* Forward operators of a stage, and its share of the estimated time. */
-static int stage_layers(const struct cvy_plan *plan, int32_t stage, double *share) {
+int cvy_plan_stage_layers(const struct cvy_plan *plan, int32_t stage, double *share) {
     const struct cvy_graph *g = plan->train ? plan->train : plan->evaluation;
     const struct cvy_stage_options balance = cvy_plan_stage_options(plan);
     double mine = 0, all = 0;
@@ -102,7 +101,7 @@ static void print_stage(const struct cvy_plan *plan, int32_t stage, struct cvy_t
     const struct cvy_worker *w = stage_devices(plan, stage, &names);
     int64_t n_params = 0;
     double share;
-    int n = stage_layers(plan, stage, &share);
+    int n = cvy_plan_stage_layers(plan, stage, &share);
     for (size_t i = 0; w && i < w->store.values.n; i++) {
         if (w->store.values.data[i].kind == CVY_VALUE_PARAM)
             n_params += cvy_shape_count(&w->store.values.data[i].desc.shape);

@@ -63,6 +63,11 @@ cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_opt
 /* The largest memory of a device: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);
 
+/* ---- explain.c ---- */
+
+/* Forward operators of a stage, and its share (0 to 1) of the estimated time. Local. */
+int cvy_plan_stage_layers(const struct cvy_plan *plan, int32_t stage, double *share);
+
 /* ---- idle.c ---- */
 
 /* Parameters without a gradient: returns how many, and adds the names of the first `most` to `names`. Local. */

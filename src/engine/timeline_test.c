@@ -1,5 +1,5 @@
 /* The ring keeps the newest events, and the export says all of each. */
-#include "engine/timeline.h"
+#include "engine/event_kind.h"
 
 #include "base/mem.h"
 
@@ -59,7 +59,8 @@ static void events_are_exported(void **state) {
     assert_int_equal(cvy_timeline_open(&timeline, CAP), CVY_OK);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         cvy_timeline_add(&timeline, &events[i]);
-    assert_int_equal(cvy_timeline_export(&timeline, 1, "cpu:1", 7, 4000, array), CVY_OK);
+    assert_int_equal(cvy_timeline_name(0, 1, "cpu:1", array), CVY_OK);
+    assert_int_equal(cvy_timeline_export(&timeline, &(struct cvy_track){0, 1, 2}, 7, 4000, array), CVY_OK);
     assert_int_equal(json_array_size(array), 3);
     assert_string_equal(text_of(json_object_get(json_array_get(array, 0), "args"), "name"), "cpu:1");
 
@@ -71,6 +72,7 @@ static void events_are_exported(void **state) {
     assert_true(json_real_value(json_object_get(op, "ts")) == 1);
     assert_true(json_real_value(json_object_get(op, "dur")) == 2.5);
     assert_int_equal(json_integer_value(json_object_get(args, "step")), 7);
+    assert_string_equal(text_of(args, "kind"), "backward");
     assert_int_equal(json_integer_value(json_object_get(args, "shard")), 3);
     assert_string_equal(text_of(args, "layer"), "lay\"er\\xFF");
     assert_null(json_object_get(args, "bucket"));
@@ -78,6 +80,8 @@ static void events_are_exported(void **state) {
     json_t *wait = json_array_get(array, 2);
     args = json_object_get(wait, "args");
     assert_string_equal(text_of(wait, "cat"), "instruction");
+    assert_int_equal(json_integer_value(json_object_get(wait, "tid")), 2); /* it talks with other devices */
+    assert_string_equal(text_of(args, "kind"), "reduce");
     assert_int_equal(json_integer_value(json_object_get(args, "bucket")), 2);
     assert_null(json_object_get(args, "shard"));
     assert_null(json_object_get(args, "layer"));
@@ -85,8 +89,44 @@ static void events_are_exported(void **state) {
     cvy_timeline_close(&timeline);
 }
 
+/* Whatever an instruction is called in events, its kind is its own; a graph has its phase's. */
+static void kinds_follow_names(void **state) {
+    (void)state;
+    for (int i = 0; i < CVY_N_INSTR; i++) {
+        const enum cvy_instr_kind kind = (enum cvy_instr_kind)i;
+        const struct cvy_event event = {cvy_instr_name(kind), NULL, CVY_PHASE_BACKWARD, 0, 0, 0, 1};
+        assert_int_equal(cvy_kind_of_event(&event), cvy_kind_of_instr(kind, CVY_PHASE_BACKWARD));
+    }
+    const struct cvy_event graph = {"graph", NULL, CVY_PHASE_BACKWARD, 0, 0, 0, 1};
+    assert_int_equal(cvy_kind_of_event(&graph), CVY_KIND_BACKWARD);
+    assert_int_equal(cvy_kind_of_instr(CVY_I_WAIT, CVY_PHASE_FORWARD), CVY_KIND_REDUCE);
+    assert_int_equal(cvy_kind_of_instr(CVY_I_RUN, CVY_PHASE_FORWARD), CVY_KIND_FORWARD);
+}
+
+/* The newest steps are kept, each with its begin and the ends of its instructions. */
+static void spans_are_kept(void **state) {
+    (void)state;
+    struct cvy_spans spans = {0};
+    assert_null(cvy_spans_begin(&spans)); /* off */
+    assert_int_equal(cvy_spans_open(&spans, 2, 3), CVY_OK);
+    assert_null(cvy_spans_begin(&spans)); /* not on yet */
+    spans.is_on = true;
+    for (int64_t step = 0; step < 5; step++) {
+        int64_t *at = cvy_spans_begin(&spans);
+        for (int64_t k = 0; k < 3; k++)
+            at[k] = 10 * step + k;
+    }
+    for (int64_t i = 0; i < 3; i++) {
+        assert_int_equal(cvy_spans_get(&spans, (size_t)i)[0], 10 * (2 + i));
+        assert_int_equal(cvy_spans_get(&spans, (size_t)i)[2], 10 * (2 + i) + 2);
+    }
+    assert_null(cvy_spans_get(&spans, 3));
+    cvy_spans_close(&spans);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(off_unless_opened), cmocka_unit_test(newest_are_kept),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds_follow_names), cmocka_unit_test(spans_are_kept),
+                                       cmocka_unit_test(off_unless_opened), cmocka_unit_test(newest_are_kept),
                                        cmocka_unit_test(events_are_exported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

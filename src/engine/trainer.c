@@ -121,6 +121,7 @@ void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_ema_free(&t->ema);
     cvy_mistakes_free(&t->mistakes);
     cvy_step_trace_free(&t->step_trace);
+    cvy_profile_close(&t->profile);
     cvy_task_free(&t->task);
     cvy_resume_free(&t->resume);
     cvy_run_folder_close(&t->folder);
@@ -245,20 +246,26 @@ static cvy_status train_epoch(struct cvy_trainer *t) {
     CVY_TRY(cvy_loader_start_at(t->task.train_loader, s->epoch, s->step)); /* steps before an interruption */
     for (int64_t n_in = 0, start_ns = 0;;) {
         start_ns = n_in == 0 ? cvy_now_ns() : start_ns;
+        if (n_in == 0)
+            CVY_TRY(cvy_profile_begin(&t->profile, s->step));
         cvy_status status = cvy_loader_next(t->task.train_loader, &batch);
         if (status == CVY_END)
             return CVY_OK;
         CVY_TRY(status);
+        CVY_TRY(cvy_profile_loaded(&t->profile));
         n_in += batch.n;
         bool is_last = n_in == batch.n_update;
         double lr = cvy_lr_at(&t->options.schedule, s->epoch * t->n_steps + s->step);
         cvy_session_set_lr(t->task.session, lr);
         CVY_TRY(begin_trace(t, start_ns));
         CVY_TRY(cvy_step(t->task.session, &batch));
+        CVY_TRY(cvy_profile_stepped(&t->profile));
         if (is_last && t->step_trace.is_open)
             CVY_TRY(cvy_step_trace_end(&t->step_trace, t->task.session));
         if (is_last)
             CVY_TRY(end_step(t, lr, seconds_since(start_ns)));
+        if (is_last)
+            CVY_TRY(cvy_profile_end(&t->profile));
         n_in = is_last ? 0 : n_in;
     }
 }
@@ -321,7 +328,31 @@ static bool has_stalled(const struct cvy_trainer *t) {
     return t->options.early_stop > 0 && s->step == 0 && s->epoch - 1 - s->best_epoch >= t->options.early_stop;
 }
 
-cvy_status cvy_trainer_run(struct cvy_trainer *t) {
+static cvy_status open_profile(struct cvy_trainer *t) {
+    const cvy_loader_options *loader = &t->options.task.loader;
+    const int64_t n_update = loader->batch_size * (loader->accumulate ? loader->accumulate : 1);
+    const int64_t done = t->state.epoch * t->n_steps + t->state.step;
+    if (!t->options.profile || !t->options.output_dir)
+        return CVY_OK;
+    return cvy_profile_open(&t->profile, t->task.session, t->task.train->n / n_update,
+                            t->options.schedule.n_epochs * t->n_steps - done);
+}
+
+/* The training counts, whether its profile can be written or not. */
+static cvy_status write_profile(struct cvy_trainer *t, cvy_status status) {
+    struct cvy_error error;
+    if (!t->profile.session || (status != CVY_OK && status != CVY_INTERRUPTED))
+        return status;
+    cvy_error_save(&error, status);
+    cvy_status written = cvy_profile_save(&t->profile, &t->task, t->options.output_dir);
+    if (written == CVY_ERR_LOST)
+        return written;
+    if (written != CVY_OK)
+        cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING, "there is no profile: %s", cvy_error());
+    return cvy_error_restore(&error);
+}
+
+static cvy_status run_epochs(struct cvy_trainer *t) {
     while (t->state.epoch < t->options.schedule.n_epochs && !has_stalled(t)) {
         CVY_TRY(train_epoch(t));
         CVY_TRY(end_epoch(t));
@@ -333,4 +364,9 @@ cvy_status cvy_trainer_run(struct cvy_trainer *t) {
                 "stopped early, after epoch %lld: none has been better than epoch %lld", LL(t->state.epoch),
                 LL(t->state.best_epoch + 1));
     return t->is_evaluated ? CVY_OK : evaluate(t); /* not yet when a finished run is resumed */
+}
+
+cvy_status cvy_trainer_run(struct cvy_trainer *t) {
+    CVY_TRY(open_profile(t));
+    return write_profile(t, run_epochs(t));
 }

@@ -10,6 +10,7 @@
 
 #include "engine/event_file.h"
 #include "engine/mistakes.h"
+#include "engine/profile.h"
 #include "engine/progress.h"
 #include "engine/resume.h"
 #include "engine/run_folder.h"
@@ -26,6 +27,7 @@ struct cvy_trainer_options {
     bool overwrite;                  /* a run that lies in output_dir may be replaced */
     int64_t log_every;               /* steps between two that are written down, at least 1 */
     struct cvy_ema_options ema;
+    bool profile;                           /* write trace.json and profile.json into output_dir */
     int64_t early_stop;                     /* epochs without a better validation that end the run; 0: none */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
@@ -54,10 +56,11 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_event_file *event_file; /* there when `metrics` is */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
-    int64_t n_steps;                  /* of an epoch: updates */
-    struct cvy_tally val;             /* of the newest evaluation */
-    bool is_evaluated;                /* `val` belongs to the present weights */
-    struct cvy_mistakes mistakes;     /* of that evaluation; counted when there is an output folder */
+    int64_t n_steps;              /* of an epoch: updates */
+    struct cvy_tally val;         /* of the newest evaluation */
+    bool is_evaluated;            /* `val` belongs to the present weights */
+    struct cvy_mistakes mistakes; /* of that evaluation; counted when there is an output folder */
+    struct cvy_profile profile;
     struct cvy_step_trace step_trace; /* of one step of this run, the same */
 };
 

@@ -41,6 +41,7 @@ struct cvy_worker {
     bool is_split;  /* the arena has room for split calls */
     double touch_s; /* spent on the first touch of pages */
     struct cvy_timeline timeline;
+    struct cvy_spans spans;           /* of program->train */
     void **in, **out;                 /* operand addresses of the running operator */
     struct cvy_reduction *reductions; /* per bucket, and of rows */
     struct cvy_partial *row_partials; /* one of each replica */

@@ -13,8 +13,8 @@ cat >made_up.json <<'END'
 {"name": "conv2d", "cat": "forward", "ph": "X", "pid": 0, "tid": 0, "ts": 0, "dur": 2000, "args": {"step": 1, "shard": 3}},
 {"name": "relu", "cat": "forward", "ph": "X", "pid": 0, "tid": 0, "ts": 2000, "dur": 2000, "args": {"step": 1, "shard": 3}},
 {"name": "relu'", "cat": "backward", "ph": "X", "pid": 0, "tid": 0, "ts": 5000, "dur": 2500, "args": {"step": 1, "shard": 3}},
-{"name": "reduce", "cat": "instruction", "ph": "X", "pid": 0, "tid": 0, "ts": 7500, "dur": 1, "args": {"step": 1, "bucket": 0}},
-{"name": "wait", "cat": "instruction", "ph": "X", "pid": 0, "tid": 1, "ts": 8000, "dur": 2000, "args": {"step": 1, "bucket": 0}}
+{"name": "reduce", "cat": "instruction", "ph": "X", "pid": 0, "tid": 0, "ts": 7500, "dur": 1, "args": {"step": 1, "kind": "host", "bucket": 0}},
+{"name": "wait", "cat": "instruction", "ph": "X", "pid": 0, "tid": 1, "ts": 8000, "dur": 2000, "args": {"step": 1, "kind": "reduce", "bucket": 0}}
 ]}
 END
 "$draw" made_up.json -o made_up.svg
