@@ -26,6 +26,7 @@ typedef enum {
     CVY_ERR_IO = 6,          /* the operating system refused to read or write */
     CVY_ERR_NAN = 7,         /* a loss or weight is not finite */
     CVY_ERR_UNSUPPORTED = 8, /* right, but not available here */
+    CVY_ERR_UNFIT = 9,       /* this machine, or what was asked of it, is found unfit */
     CVY_END = 100,           /* not an error: nothing left in this epoch */
     CVY_INTERRUPTED = 130,   /* stopped by the user after a checkpoint */
 } cvy_status;
@@ -36,7 +37,7 @@ CVY_API const char *cvy_error(void);
 /* The places that passed it on, "file:line < file:line", innermost first. Valid as long. Local. */
 CVY_API const char *cvy_error_trace(void);
 /* The exit code that a program should end with: 0 for CVY_OK and CVY_END, 2 wrong usage, 3 bad data, 4 a device or
-   rank lost, 130 interrupted, else 1. Local. */
+   rank lost, 5 unfit (convoy doctor), 130 interrupted, else 1. Local. */
 CVY_API int cvy_exit_code(cvy_status status);
 
 typedef enum { CVY_LOG_INFO, CVY_LOG_WARNING } cvy_log_level;

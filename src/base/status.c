@@ -108,6 +108,8 @@ int cvy_exit_code(cvy_status status) {
     case CVY_ERR_LOST:
     case CVY_INTERRUPTED:
         return (int)status;
+    case CVY_ERR_UNFIT:
+        return 5;
     default:
         return 1;
     }

@@ -84,17 +84,12 @@ static void test_error_between_threads(void **state) {
 static void test_exit_codes(void **state) {
     (void)state;
     static const int expected[][2] = {
-        {CVY_OK, 0},
-        {CVY_END, 0},
-        {CVY_ERR_FAILED, 1},
-        {CVY_ERR_USAGE, 2},
-        {CVY_ERR_DATA, 3},
-        {CVY_ERR_LOST, 4},
-        {CVY_ERR_MEMORY, 1},
-        {CVY_ERR_IO, 1},
-        {CVY_ERR_NAN, 1},
-        {CVY_ERR_UNSUPPORTED, 1},
-        {CVY_INTERRUPTED, 130},
+        {CVY_OK, 0},         {CVY_END, 0},
+        {CVY_ERR_FAILED, 1}, {CVY_ERR_USAGE, 2},
+        {CVY_ERR_DATA, 3},   {CVY_ERR_LOST, 4},
+        {CVY_ERR_MEMORY, 1}, {CVY_ERR_IO, 1},
+        {CVY_ERR_NAN, 1},    {CVY_ERR_UNSUPPORTED, 1},
+        {CVY_ERR_UNFIT, 5},  {CVY_INTERRUPTED, 130},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_int_equal(cvy_exit_code((cvy_status)expected[i][0]), expected[i][1]);

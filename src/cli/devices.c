@@ -1,6 +1,6 @@
 /* convoy devices: what this machine can train on. */
 #include "cli/command.h"
-#include "rt/backend.h"
+#include "cli/device_about.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -12,25 +12,6 @@ struct ways { /* how to print */
     json_t *list; /* NULL: as text */
     bool is_verbose;
 };
-
-struct about { /* what a backend says about a device; owned */
-    char *line, *more;
-};
-
-static cvy_status describe(const struct cvy_backend *backend, int index, const cvy_log_sink *log,
-                           struct about *out) {
-    const struct cvy_device_spec spec = {.index = index, .n_local = 1, .conv_algo = "auto", .log = log};
-    struct cvy_device *device;
-    struct cvy_text line = {0}, more = {0};
-    CVY_TRY(backend->open(&spec, &device));
-    backend->describe(device, &line);
-    cvy_text_printf(&more, "%s", "");
-    if (backend->describe_more)
-        backend->describe_more(device, &more);
-    backend->close(device);
-    cvy_status status = cvy_text_take(&line, &out->line);
-    return status == CVY_OK ? cvy_text_take(&more, &out->more) : status;
-}
 
 /* Every line of `more` as an object's member. */
 static json_t *more_json(char *more) {
@@ -52,7 +33,7 @@ static void print_more(char *more) {
         printf("                   %s\n", line);
 }
 
-static void print_device(const struct cvy_backend *backend, const char *name, struct about *about,
+static void print_device(const struct cvy_backend *backend, const char *name, struct device_about *about,
                          bool is_verbose) {
     printf("%-16s %s\n                 %s\n", name, about->line, backend->help);
     if (is_verbose)
@@ -60,7 +41,7 @@ static void print_device(const struct cvy_backend *backend, const char *name, st
 }
 
 static json_t *device_json(const struct cvy_backend *backend, int index, bool is_virtual,
-                           struct about *about) {
+                           struct device_about *about) {
     return json_pack("{s:s, s:i, s:b, s:s, s:s, s:o}", "backend", backend->name, "index", index, "virtual",
                      (int)is_virtual, "device", about->line, "help", backend->help, "details",
                      more_json(about->more));
@@ -71,15 +52,14 @@ static cvy_status print_backend(const struct cvy_backend *backend, const struct 
     bool is_virtual = count == INT_MAX; /* as many as one likes: one stands for all */
     for (int i = 0; i < (is_virtual ? 1 : count); i++) {
         char name[64];
-        struct about about = {0};
+        struct device_about about = {0};
         snprintf(name, sizeof name, is_virtual ? "%s:0 ..." : "%s:%d", backend->name, i);
-        cvy_status status = describe(backend, i, w->log, &about);
+        cvy_status status = device_about(backend, i, w->log, &about);
         if (status == CVY_OK && w->list)
             json_array_append_new(w->list, device_json(backend, i, is_virtual, &about));
         else if (status == CVY_OK)
             print_device(backend, name, &about, w->is_verbose);
-        free(about.line);
-        free(about.more);
+        device_about_free(&about);
         CVY_TRY(status);
     }
     return CVY_OK;

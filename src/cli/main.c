@@ -1,5 +1,6 @@
 /* The program: finds the subcommand, parses its flags, runs it, says what went wrong. The only file that decides
-   about the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data, 4 a device or rank lost, 130 interrupted.
+   about the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data, 4 a device or rank lost, 5 unfit
+   (doctor), 130 interrupted.
    Nothing here touches a device, so that --version and --help are instant. */
 #include "cli/command.h"
 #include "cli/interrupt.h"

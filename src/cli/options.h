@@ -71,6 +71,9 @@ struct options { /* in the order of the groups */
     const char *tuning, *tuning_out; /* to read; to write */
     int any_shards;
 
+    const char *root; /* doctor */
+    int quick;
+
     const char *config;
     int help;
 

@@ -1,6 +1,6 @@
 /* hwloc leaves out what a cgroup's cpuset forbids; the affinity mask and the quota are applied here. */
 #include "backends/cpu/cores.h"
-#include "backends/cpu/quota.h"
+#include "base/cgroup.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ cvy_status cpu_cores_open(struct cpu_cores *out) {
     hwloc_bitmap_free(bound);
     CVY_TRY_OUT(list_cores(&cores, permitted));
     cores.n_permitted = cores.n;
-    cores.quota = cpu_quota("");
+    cores.quota = cvy_cgroup_cpus("");
     cores.n = cpu_cores_granted(cores.n, cores.quota);
     *out = cores;
     hwloc_bitmap_free(permitted);

@@ -1,7 +1,8 @@
-/* CPU quotas of cgroups, version 2 (cpu.max) and version 1 (cpu.cfs_quota_us over cpu.cfs_period_us). /proc/self/cgroup
-   has a line ID:CONTROLLERS:PATH for each hierarchy; that of version 2 is 0::PATH. A container may see its own cgroup
-   as the root of /sys/fs/cgroup while PATH is the host's: then only the last folder on the way up is there. */
-#include "backends/cpu/quota.h"
+/* Limits of cgroups, version 2 (cpu.max, memory.max) and version 1 (cpu.cfs_quota_us over cpu.cfs_period_us,
+   memory.limit_in_bytes). /proc/self/cgroup has a line ID:CONTROLLERS:PATH for each hierarchy; that of version 2 is
+   0::PATH. A container may see its own cgroup as the root of /sys/fs/cgroup while PATH is the host's: then only the last
+   folder on the way up is there. */
+#include "base/cgroup.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -43,18 +44,38 @@ static double quota_v1(const char *root, const char *folder) {
                : 0;
 }
 
-typedef double quota_function(const char *root, const char *folder);
+/* One number; 0 where there is none ("max"). Version 1 has no word for it, but the largest multiple of a page. */
+static double memory_of(const char *root, const char *folder, const char *file) {
+    char line[64];
+    double limit = read_line(root, folder, file, line) ? strtod(line, NULL) : 0;
+    return limit > 0 && limit < 0x1p62 ? limit : 0;
+}
 
-/* The smallest quota from mount + path up to mount. */
-static double smallest(const char *root, const char *mount, const char *path, quota_function *quota_of) {
+static double memory_v2(const char *root, const char *folder) {
+    return memory_of(root, folder, "memory.max");
+}
+
+static double memory_v1(const char *root, const char *folder) {
+    return memory_of(root, folder, "memory.limit_in_bytes");
+}
+
+typedef double limit_function(const char *root, const char *folder);
+
+struct kind {
+    const char *controller;
+    limit_function *v2, *v1;
+};
+
+static double smaller(double a, double b) { return a == 0 || (b > 0 && b < a) ? b : a; }
+
+/* The smallest limit from mount + path up to mount. */
+static double smallest(const char *root, const char *mount, const char *path, limit_function *limit_of) {
     char folder[PATH_MAX];
     double least = 0;
     if (snprintf(folder, sizeof folder, "%s%s", mount, path) >= (int)sizeof folder)
         return 0;
     for (;;) {
-        double quota = quota_of(root, folder);
-        if (quota > 0 && (least == 0 || quota < least))
-            least = quota;
+        least = smaller(least, limit_of(root, folder));
         char *slash = strrchr(folder + strlen(mount), '/');
         if (!slash)
             return least;
@@ -74,25 +95,25 @@ static bool has_word(const char *list, const char *word) {
 }
 
 /* Of one line of /proc/self/cgroup. */
-static double quota_of_line(const char *root, char *line) {
-    char *controllers = strchr(line, ':'), *path;
+static double limit_of_line(const char *root, char *line, const struct kind *kind) {
+    char *controllers = strchr(line, ':'), *path, mount[128], alone[32];
     if (!controllers || !(path = strchr(++controllers, ':')))
         return 0;
     *path++ = 0;
     path[strcspn(path, "\n")] = 0;
     if (!*controllers) { /* version 2, alone or beside version 1 */
-        double quota = smallest(root, "", path, quota_v2);
-        return quota > 0 ? quota : smallest(root, "/unified", path, quota_v2);
+        double limit = smallest(root, "", path, kind->v2);
+        return limit > 0 ? limit : smallest(root, "/unified", path, kind->v2);
     }
-    if (!has_word(controllers, "cpu"))
+    if (!has_word(controllers, kind->controller))
         return 0;
-    char mount[128];
     snprintf(mount, sizeof mount, "/%s", controllers); /* "/cpu,cpuacct", and as a rule a link "/cpu" */
-    double quota = smallest(root, mount, path, quota_v1);
-    return quota > 0 ? quota : smallest(root, "/cpu", path, quota_v1);
+    snprintf(alone, sizeof alone, "/%s", kind->controller);
+    double limit = smallest(root, mount, path, kind->v1);
+    return limit > 0 ? limit : smallest(root, alone, path, kind->v1);
 }
 
-double cpu_quota(const char *root) {
+static double least_limit(const char *root, const struct kind *kind) {
     char path[PATH_MAX], line[PATH_MAX];
     double least = 0;
     if (snprintf(path, sizeof path, "%s/proc/self/cgroup", root) >= (int)sizeof path)
@@ -100,11 +121,18 @@ double cpu_quota(const char *root) {
     FILE *in = fopen(path, "r");
     if (!in)
         return 0;
-    while (fgets(line, sizeof line, in)) {
-        double quota = quota_of_line(root, line);
-        if (quota > 0 && (least == 0 || quota < least))
-            least = quota;
-    }
+    while (fgets(line, sizeof line, in))
+        least = smaller(least, limit_of_line(root, line, kind));
     fclose(in);
     return least;
+}
+
+double cvy_cgroup_cpus(const char *root) {
+    static const struct kind kind = {"cpu", quota_v2, quota_v1};
+    return least_limit(root, &kind);
+}
+
+double cvy_cgroup_memory(const char *root) {
+    static const struct kind kind = {"memory", memory_v2, memory_v1};
+    return least_limit(root, &kind);
 }

@@ -1,5 +1,5 @@
-/* Quotas read from folders that look like /proc and /sys/fs/cgroup. */
-#include "backends/cpu/quota.h"
+/* Limits read from folders that look like /proc and /sys/fs/cgroup. */
+#include "base/cgroup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,18 +45,23 @@ static void add_file(struct tree *tree, const char *path, const char *text) {
     strcpy(tree->made[tree->n++], full);
 }
 
-static void assert_quota(double expected, const struct file *files) {
-    struct tree tree = {.root = "/tmp/cvy-quota-XXXXXX"};
+typedef double limit_function(const char *root);
+
+static void assert_limit(limit_function *limit_of, double expected, const struct file *files) {
+    struct tree tree = {.root = "/tmp/cvy-cgroup-XXXXXX"};
     assert_non_null(mkdtemp(tree.root));
     for (int i = 0; i < MAX_FILES && files[i].path; i++)
         add_file(&tree, files[i].path, files[i].text);
-    double got = cpu_quota(tree.root);
+    double got = limit_of(tree.root);
     while (tree.n > 0)
         assert_int_equal(remove(tree.made[--tree.n]), 0);
     rmdir(tree.root);
-    assert_true(got > expected - 1e-9 && got < expected + 1e-9);
+    assert_true(got >= expected - 1e-9 && got <= expected + 1e-9); /* of bytes: exactly */
 }
-#define ASSERT_QUOTA(expected, ...) assert_quota(expected, (const struct file[MAX_FILES]){__VA_ARGS__})
+#define ASSERT_QUOTA(expected, ...) \
+    assert_limit(cvy_cgroup_cpus, expected, (const struct file[MAX_FILES]){__VA_ARGS__})
+#define ASSERT_MEMORY(expected, ...) \
+    assert_limit(cvy_cgroup_memory, expected, (const struct file[MAX_FILES]){__VA_ARGS__})
 
 static void version_2(void **state) {
     (void)state;
@@ -100,10 +105,24 @@ static void nothing_to_read(void **state) {
     ASSERT_QUOTA(0, {"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", "100000 0\n"});
 }
 
+static void memory(void **state) {
+    (void)state;
+    ASSERT_MEMORY(4e9, {"/proc/self/cgroup", "0::/a\n"}, {"/sys/fs/cgroup/a/memory.max", "4000000000\n"});
+    ASSERT_MEMORY(1e9, {"/proc/self/cgroup", "0::/a\n"}, {"/sys/fs/cgroup/a/memory.max", "max\n"},
+                  {"/sys/fs/cgroup/memory.max", "1000000000\n"});
+    ASSERT_MEMORY(0, {"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/memory.max", "max\n"});
+    ASSERT_MEMORY(2e9, {"/proc/self/cgroup", "2:cpu:/c\n4:memory:/m\n"},
+                  {"/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "2000000000\n"},
+                  {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"});
+    ASSERT_MEMORY(0, {"/proc/self/cgroup", "4:memory:/\n"},
+                  {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(version_2),
         cmocka_unit_test(version_1),
+        cmocka_unit_test(memory),
         cmocka_unit_test(nothing_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
