@@ -43,6 +43,7 @@ typedef struct {
     int64_t accumulate;   /* batches that may make one update, see cvy_step; 0: 1 */
     int64_t shards; /* S, parts of a step: S and T fix the bits; 0: one for each device, in pipelines four */
     bool sync_bn; /* batch-norm over all shards: of single, dp and ddp, which keep all shards' activations */
+    bool recompute; /* make again in the backward pass what batch-norms gave: less memory, the same weights */
     int threads_per_device; /* T, at most 4096; 0: the device's cores */
     const char *conv_algo;  /* "auto", "direct", "winograd"; what `bench tune` found; NULL: auto */
     bool nondeterministic;  /* GPUs may add in any order: faster, but no two runs have the same bits */

@@ -186,6 +186,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .batch_size = o->batch_size,
                               .shards = o->shards,
                               .sync_bn = o->sync_bn == 1,
+                              .recompute = o->recompute == 1,
                               .threads_per_device = (int)o->threads,
                               .conv_algo = o->conv_algo,
                               .amp = o->amp && strcmp(o->amp, "none") ? o->amp : NULL,

@@ -27,7 +27,7 @@ struct options { /* in the order of the groups */
 
     int64_t batch_size, accumulate;
     double clip_grad_norm;
-    int sync_bn;
+    int sync_bn, recompute;
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo, *amp;
     int64_t shards, threads, device_memory;

@@ -260,6 +260,10 @@ static const struct flag step_flags[] = {
     FLAG("sync-bn", SWITCH, sync_bn,
          "batch-norm normalises over all shards of a batch, not within each; of single, dp and ddp",
          .initial = "false"),
+    FLAG("recompute", SWITCH, recompute,
+         "the backward pass makes again what batch-norms gave, instead of keeping it: less memory, the same "
+         "weights",
+         .initial = "false"),
 };
 GROUP(step, "Training step");
 

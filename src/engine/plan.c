@@ -120,7 +120,7 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
 
 static cvy_status make_training_graph(struct cvy_plan *plan) {
     static const char *const wanted[] = {"loss", "hits"};
-    struct cvy_graph *mode = NULL, *copy = NULL, *synced = NULL;
+    struct cvy_graph *mode = NULL, *copy = NULL, *synced = NULL, *lean = NULL;
     struct cvy_update_options update = {.first_bucket_bytes =
                                             (size_t)(plan->options.first_bucket_mb * 1048576),
                                         .bucket_bytes = (size_t)(plan->options.bucket_mb * 1048576)};
@@ -139,6 +139,11 @@ static cvy_status make_training_graph(struct cvy_plan *plan) {
     CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
     CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy, true));
     CVY_TRY_OUT(cvy_pass_autodiff(copy));
+    if (plan->options.recompute) {
+        CVY_TRY_OUT(cvy_pass_recompute(copy, &lean));
+        cvy_graph_free(copy);
+        copy = lean;
+    }
     CVY_TRY_OUT(cvy_pass_update(copy, &update));
     CVY_TRY_OUT(cvy_graph_verify(copy));
     plan->train = copy;

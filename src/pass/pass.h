@@ -1,6 +1,6 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
-     built graph -> mode -> fuse -> (sync_bn) -> (freeze) -> stage -> (cast) -> autodiff -> update -> choose ->
-   (strategy) -> memory All are Local and deterministic: their result is a function of their arguments alone. */
+     built graph -> mode -> fuse -> (sync_bn) -> (freeze) -> stage -> (cast) -> autodiff -> (recompute) -> update ->
+   choose -> (strategy) -> memory. All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
 
@@ -49,6 +49,10 @@ cvy_status cvy_pass_cast(const struct cvy_graph *g, cvy_dtype low, struct cvy_gr
    the graph has it, and fills g->reducibles: loss, hits,
    statistics, and the gradient of each parameter that the loss depends on, in the order they are made. */
 cvy_status cvy_pass_autodiff(struct cvy_graph *g);
+
+/* recompute: the backward pass makes again what batch-norms gave, from their inputs, instead of keeping it: the same
+   bits in less memory. After autodiff, before update. */
+cvy_status cvy_pass_recompute(const struct cvy_graph *g, struct cvy_graph **out);
 
 /* update: orders the reducibles by stage, last first, cuts them into buckets of one stage each, and appends, for each
    bucket, the optimiser over its parameters, a node for each group. */

@@ -163,12 +163,13 @@ static void settle_block(const struct norm *me, const struct cpu_cell *cell, int
     for (int l = 0; l < n_channels; l++) {
         int64_t c = cpu_first_channel(v, block) + l;
         double mean = me->attrs.training ? all.mean[l] : (double)me->running_mean[c];
-        double var = me->attrs.training ? all.m2[l] / all.n : (double)me->running_var[c];
+        /* rounded, as it is given out: who normalises by that gets the same bits (src/pass/recompute.c) */
+        float var = me->attrs.training ? (float)(all.m2[l] / all.n) : me->running_var[c];
         means[l] = (float)mean;
-        scales[l] = (float)((double)me->weight[c] / sqrt(var + me->attrs.eps));
+        scales[l] = (float)((double)me->weight[c] / sqrt((double)var + me->attrs.eps));
         shifts[l] = me->bias[c];
         if (cell->image_part == 0)
-            put_channel(me, c, mean, var, all.m2[l]);
+            put_channel(me, c, mean, (double)var, all.m2[l]);
     }
     cpu_per_lane(v, means, n_channels, &out->mean);
     cpu_per_lane(v, scales, n_channels, &out->scale);
