@@ -14,6 +14,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+cvy_status cvy_path(const char *dir, const char *name, const char *suffix, char **out) {
+    if (asprintf(out, "%s/%s%s", dir, name, suffix) >= 0)
+        return CVY_OK;
+    *out = NULL;
+    return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the name %s/%s", dir, name);
+}
+
+cvy_status cvy_sync_folder(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    int failed = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP; /* a file system without it */
+    cvy_status status =
+        failed ? CVY_FAIL(CVY_ERR_IO, "%s: cannot be written: %s", path, strerror(errno)) : CVY_OK;
+    close(fd);
+    return status;
+}
+
 cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, size_t n_bytes) {
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n = pread(fd, (char *)into + done, n_bytes - done, offset + (int64_t)done);

@@ -6,6 +6,13 @@
 
 #include <stdint.h>
 
+/* "DIR/NAMESUFFIX"; the caller frees *out. */
+cvy_status cvy_path(const char *dir, const char *name, const char *suffix, char **out);
+
+/* What was renamed, made or removed in the folder is on the disk when this returns, where the file system can say so;
+   without effect where it cannot. */
+cvy_status cvy_sync_folder(const char *path);
+
 /* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 

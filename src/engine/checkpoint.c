@@ -3,12 +3,12 @@
 #include "engine/checkpoint.h"
 
 #include "base/file.h"
+#include "engine/manifest.h"
 #include "engine/session.h"
 #include "engine/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +20,8 @@
 #define STATE "state.json"
 #define AVERAGE "ema.safetensors"
 
-static const char *const files[] = {WEIGHTS, OPTIMIZER, STATE, AVERAGE};
-enum { N_FILES = sizeof files / sizeof files[0], MAX_STATE_BYTES = 1 << 20 };
-
-static cvy_status join(char **out, const char *folder, const char *name, const char *suffix) {
-    struct cvy_text text = {0};
-    cvy_text_printf(&text, "%s/%s%s", folder, name, suffix);
-    return cvy_text_take(&text, out);
-}
+static const char *const files[] = {WEIGHTS, OPTIMIZER, STATE, AVERAGE, CVY_MANIFEST};
+enum { N_FILES = sizeof files / sizeof files[0], N_CONTENTS = N_FILES - 1 };
 
 /* ---- folders ------------------------------------------------------------------------------------------ */
 
@@ -63,7 +57,7 @@ static void remove_checkpoint(const char *folder) {
     for (int i = 0; i < N_FILES; i++)
         for (int k = 0; k < 2; k++) {
             char *path;
-            if (join(&path, folder, files[i], suffixes[k]) == CVY_OK) {
+            if (cvy_path(folder, files[i], suffixes[k], &path) == CVY_OK) {
                 unlink(path);
                 free(path);
             }
@@ -71,11 +65,12 @@ static void remove_checkpoint(const char *folder) {
     rmdir(folder);
 }
 
-/* `fresh` takes the name `place`; what had it before is removed. */
-static cvy_status put_in_place(const char *fresh, const char *place, const char *aside) {
+/* `fresh` takes the name `place` in `dir`; what had it before is removed, but only once that is on the disk. */
+static cvy_status put_in_place(const char *dir, const char *fresh, const char *place, const char *aside) {
     if (renameat2(AT_FDCWD, fresh, AT_FDCWD, place, RENAME_NOREPLACE) == 0)
-        return CVY_OK;
+        return cvy_sync_folder(dir);
     if (renameat2(AT_FDCWD, fresh, AT_FDCWD, place, RENAME_EXCHANGE) == 0) {
+        CVY_TRY(cvy_sync_folder(dir));
         remove_checkpoint(fresh);
         return CVY_OK;
     }
@@ -87,136 +82,33 @@ static cvy_status put_in_place(const char *fresh, const char *place, const char 
             return CVY_FAIL(CVY_ERR_IO, "%s: cannot be put back in its place: %s", aside, strerror(errno));
         return CVY_FAIL(CVY_ERR_IO, "%s: cannot be replaced: %s", place, strerror(reason));
     }
+    CVY_TRY(cvy_sync_folder(dir));
     remove_checkpoint(aside);
     return CVY_OK;
 }
 
-/* ---- state.json --------------------------------------------------------------------------------------- */
-
-/* Only runs with --amp fp16 have one. */
-static int add_scale(json_t *root, const struct cvy_loss_scale *s) {
-    if (s->scale <= 0)
-        return 0;
-    return json_object_set_new(root, "loss_scale",
-                               json_pack("{s:f, s:I, s:I}", "scale", s->scale, "good_updates",
-                                         (json_int_t)s->n_good, "skipped_updates", (json_int_t)s->n_skipped));
-}
-
-/* Only runs with --model-ema that have averaged. */
-static int add_averaged(json_t *root, int64_t n) {
-    return n ? json_object_set_new(root, "averaged", json_integer((json_int_t)n)) : 0;
-}
-
-/* Only runs with --fast-reduce say it. */
-static int add_fast_reduce(json_t *root, bool is_it) {
-    return is_it ? json_object_set_new(root, "fast_reduce", json_true()) : 0;
-}
-
-static int parse_scale(json_t *root, json_error_t *error, struct cvy_loss_scale *out) {
-    json_int_t n_good, n_skipped;
-    json_t *object = json_object_get(root, "loss_scale");
-    *out = (struct cvy_loss_scale){.scale = 0};
-    if (!object)
-        return 0;
-    int failed = json_unpack_ex(object, error, 0, "{s:F, s:I, s:I}", "scale", &out->scale, "good_updates",
-                                &n_good, "skipped_updates", &n_skipped);
-    out->n_good = failed ? 0 : n_good;
-    out->n_skipped = failed ? 0 : n_skipped;
-    return failed;
-}
-
-static cvy_status write_state(const char *path, const struct cvy_train_state *s) {
-    json_t *root = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:I}",
-        "epoch", (json_int_t)s->epoch, "step", (json_int_t)s->step, "updates", (json_int_t)s->n_updates,
-        "batch_size", (json_int_t)s->batch_size, "accumulate", (json_int_t)s->accumulate, "sync_bn",
-        (int)s->sync_bn, "seed", (json_int_t)s->seed, "shuffle", (int)s->shuffle, "data_images",
-        (json_int_t)s->n_images, "data", s->data, "preparation", s->preparation, "optimizer", s->optimizer,
-        "train_images", (json_int_t)s->train.n, "train_top1_count", (json_int_t)s->train.top1,
-        "train_top5_count", (json_int_t)s->train.top5, "train_loss_sum", s->train.loss_sum, "train_s",
-        s->train_s, "best_epoch", (json_int_t)s->best_epoch, "best_top1_count", (json_int_t)s->best_top1);
-    bool is_mixed = strcmp(s->amp, "none") != 0; /* checkpoints of earlier versions do not say these two */
-    if (root && ((is_mixed && json_object_set_new(root, "amp", json_string(s->amp)) != 0) ||
-                 (*s->freeze && json_object_set_new(root, "freeze", json_string(s->freeze)) != 0) ||
-                 add_scale(root, &s->scale) != 0 || add_averaged(root, s->n_averaged) != 0 ||
-                 add_fast_reduce(root, s->fast_reduce) != 0)) {
-        json_decref(root);
-        root = NULL;
-    }
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!text)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", path);
-    cvy_status status = cvy_write_file(path, text, strlen(text));
-    free(text);
-    return status;
-}
-
-static cvy_status parse_state(const char *text, struct cvy_train_state *out) {
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        return CVY_FAIL(CVY_ERR_DATA, "line %d: %s", error.line, error.text);
-    json_int_t accumulate = 1, averaged = 0; /* checkpoints of earlier versions do not say them */
-    json_int_t epoch, step, updates, batch, seed, n_images, n, top1, top5, best_epoch, best_top1;
-    double loss, train_s;
-    int shuffle, sync_bn = 0, fast_reduce = 0;
-    const char *optimizer, *data, *preparation, *amp = "none", *freeze = "";
-    int failed = json_unpack_ex(
-        root, &error, 0,
-        "{s?b, s?s, s?s, s?I, s:I, s:I, s:I, s:I, s?I, s?b, s:I, s:b, s:I, s:s, s:s, s:s, s:I, "
-        "s:I, s:I, s:F, s:F, s:I, s:I}",
-        "fast_reduce", &fast_reduce, "amp", &amp, "freeze", &freeze, "averaged", &averaged, "epoch", &epoch,
-        "step", &step, "updates", &updates, "batch_size", &batch, "accumulate", &accumulate, "sync_bn",
-        &sync_bn, "seed", &seed, "shuffle", &shuffle, "data_images", &n_images, "data", &data, "preparation",
-        &preparation, "optimizer", &optimizer, "train_images", &n, "train_top1_count", &top1,
-        "train_top5_count", &top5, "train_loss_sum", &loss, "train_s", &train_s, "best_epoch", &best_epoch,
-        "best_top1_count", &best_top1);
-    struct cvy_loss_scale scale = {.scale = 0};
-    failed = failed || parse_scale(root, &error, &scale);
-    if (failed || scale.scale < 0 || epoch < 0 || step < 0 || updates < 0 || batch < 1 || accumulate < 1) {
-        json_decref(root);
-        return CVY_FAIL(CVY_ERR_DATA, "%s; it must be as a checkpoint writes it",
-                        failed ? error.text : "a count is negative");
-    }
-    *out = (struct cvy_train_state){.epoch = epoch,
-                                    .step = step,
-                                    .n_updates = updates,
-                                    .batch_size = batch,
-                                    .accumulate = accumulate,
-                                    .seed = (uint64_t)seed,
-                                    .shuffle = shuffle != 0,
-                                    .sync_bn = sync_bn != 0,
-                                    .fast_reduce = fast_reduce != 0,
-                                    .n_images = n_images,
-                                    .train = {.n = n, .top1 = top1, .top5 = top5, .loss_sum = loss},
-                                    .train_s = train_s,
-                                    .scale = scale,
-                                    .n_averaged = averaged,
-                                    .best_epoch = best_epoch,
-                                    .best_top1 = best_top1};
-    snprintf(out->amp, sizeof out->amp, "%s", amp);
-    snprintf(out->freeze, sizeof out->freeze, "%s", freeze);
-    snprintf(out->optimizer, sizeof out->optimizer, "%s", optimizer);
-    snprintf(out->data, sizeof out->data, "%s", data);
-    snprintf(out->preparation, sizeof out->preparation, "%s", preparation);
-    json_decref(root);
-    return CVY_OK;
-}
+/* ---- whole or not --------------------------------------------------------------------------------------- */
 
 cvy_status cvy_checkpoint_state(const char *folder, struct cvy_train_state *out) {
-    char *path, *text;
-    size_t n;
-    CVY_TRY(join(&path, folder, STATE, ""));
-    cvy_status status = cvy_read_file(path, MAX_STATE_BYTES, &text, &n);
-    if (status == CVY_OK) {
-        status = parse_state(text, out);
-        free(text);
-        if (status != CVY_OK)
-            cvy_fail_prefix(status, "%s: ", path);
-    }
+    char *path;
+    CVY_TRY(cvy_path(folder, STATE, "", &path));
+    cvy_status status = cvy_train_state_read(path, out);
     free(path);
     return status;
+}
+
+cvy_status cvy_checkpoint_verify(const char *folder, bool *has_manifest) {
+    return cvy_manifest_verify(folder, NULL, has_manifest);
+}
+
+static bool is_whole(const char *folder) {
+    bool has_manifest;
+    return cvy_manifest_verify(folder, NULL, &has_manifest) == CVY_OK && has_manifest;
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* ---- save and load ------------------------------------------------------------------------------------ */
@@ -247,15 +139,19 @@ static cvy_status write_files(const char *folder, cvy_session *session, const st
     char *path[N_FILES] = {NULL};
     cvy_status status = CVY_OK;
     for (int i = 0; i < N_FILES && status == CVY_OK; i++)
-        status = join(&path[i], folder, files[i], "");
+        status = cvy_path(folder, files[i], "", &path[i]);
     if (status == CVY_OK)
         status = cvy_card_save(card, session, path[0]);
     if (status == CVY_OK)
         status = cvy_session_save_optimizer(session, path[1]);
     if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
-        status = write_state(path[2], state);
+        status = cvy_train_state_write(path[2], state);
     if (status == CVY_OK && ema->session)
         status = save_average(ema, card, path[3]);
+    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
+        status = cvy_manifest_write(folder, files, N_CONTENTS);
+    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
+        status = cvy_sync_folder(folder);
     for (int i = 0; i < N_FILES; i++)
         free(path[i]);
     return status;
@@ -268,16 +164,16 @@ cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *s
     bool is_writer = cvy_world_rank(world) == 0;
     char *place = NULL, *fresh = NULL, *aside = NULL;
     cvy_status status;
-    CVY_TRY_OUT(join(&place, dir, name, ""));
-    CVY_TRY_OUT(join(&fresh, dir, name, ".new"));
-    CVY_TRY_OUT(join(&aside, dir, name, ".old"));
+    CVY_TRY_OUT(cvy_path(dir, name, "", &place));
+    CVY_TRY_OUT(cvy_path(dir, name, ".new", &fresh));
+    CVY_TRY_OUT(cvy_path(dir, name, ".old", &aside));
     if (is_writer)
         cvy_checkpoint_tidy(dir, name);
     status = is_writer ? make_one(fresh) : CVY_OK;
     CVY_TRY_OUT(cvy_world_share_failure(world, status, fresh));
     status = write_files(fresh, session, card, state, ema);
     if (status == CVY_OK && is_writer)
-        status = put_in_place(fresh, place, aside);
+        status = put_in_place(dir, fresh, place, aside);
     if (status != CVY_OK && is_writer)
         remove_checkpoint(fresh);
     if (status != CVY_ERR_LOST)
@@ -289,14 +185,31 @@ out:
     return status;
 }
 
+/* A whole one stays. What was moved aside is whole, whether its version of Convoy wrote manifests or not: it had the
+   name. The new one is whole when its manifest says so. */
+static void tidy(const char *place, const char *fresh, const char *aside) {
+    bool has_fresh = is_folder(fresh), has_aside = is_folder(aside);
+    if (!has_fresh && !has_aside)
+        return;
+    if (!is_folder(place) || !is_whole(place)) {
+        const char *better = has_aside && (is_whole(aside) || !is_folder(place)) ? aside
+                             : has_fresh && is_whole(fresh)                      ? fresh
+                                                                                 : NULL;
+        if (better) {
+            remove_checkpoint(place);
+            if (rename(better, place) != 0)
+                return; /* all stay as they are */
+        }
+    }
+    remove_checkpoint(fresh);
+    remove_checkpoint(aside);
+}
+
 void cvy_checkpoint_tidy(const char *dir, const char *name) {
     char *place = NULL, *fresh = NULL, *aside = NULL;
-    if (join(&place, dir, name, "") == CVY_OK && join(&fresh, dir, name, ".new") == CVY_OK &&
-        join(&aside, dir, name, ".old") == CVY_OK) {
-        remove_checkpoint(fresh);
-        if (renameat2(AT_FDCWD, aside, AT_FDCWD, place, RENAME_NOREPLACE) != 0)
-            remove_checkpoint(aside);
-    }
+    if (cvy_path(dir, name, "", &place) == CVY_OK && cvy_path(dir, name, ".new", &fresh) == CVY_OK &&
+        cvy_path(dir, name, ".old", &aside) == CVY_OK)
+        tidy(place, fresh, aside);
     free(place);
     free(fresh);
     free(aside);
@@ -304,7 +217,7 @@ void cvy_checkpoint_tidy(const char *dir, const char *name) {
 
 void cvy_checkpoint_remove(const char *dir, const char *name) {
     char *place;
-    if (join(&place, dir, name, "") == CVY_OK) {
+    if (cvy_path(dir, name, "", &place) == CVY_OK) {
         remove_checkpoint(place);
         free(place);
     }
@@ -314,9 +227,9 @@ cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const s
                                struct cvy_ema *ema) {
     char *weights = NULL, *optimizer = NULL, *average = NULL;
     cvy_status status;
-    CVY_TRY_OUT(join(&weights, folder, WEIGHTS, ""));
-    CVY_TRY_OUT(join(&optimizer, folder, OPTIMIZER, ""));
-    CVY_TRY_OUT(join(&average, folder, AVERAGE, ""));
+    CVY_TRY_OUT(cvy_path(folder, WEIGHTS, "", &weights));
+    CVY_TRY_OUT(cvy_path(folder, OPTIMIZER, "", &optimizer));
+    CVY_TRY_OUT(cvy_path(folder, AVERAGE, "", &average));
     CVY_TRY_OUT(load_average(ema, average, state));
     CVY_TRY_OUT(cvy_load_weights(session, weights));
     CVY_TRY_OUT(cvy_session_load_optimizer(session, optimizer, state->n_updates));
@@ -334,9 +247,9 @@ out:
 cvy_status cvy_checkpoint_find(const char *path, const char *name, const char *file, char **out) {
     char *below = NULL, *direct = NULL, *nested = NULL;
     cvy_status status;
-    CVY_TRY_OUT(join(&below, path, name, ""));
-    CVY_TRY_OUT(join(&direct, path, file, ""));
-    CVY_TRY_OUT(join(&nested, below, file, ""));
+    CVY_TRY_OUT(cvy_path(path, name, "", &below));
+    CVY_TRY_OUT(cvy_path(path, file, "", &direct));
+    CVY_TRY_OUT(cvy_path(below, file, "", &nested));
     if (access(direct, R_OK) == 0) {
         *out = strdup(path);
         status = *out ? CVY_OK : CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
@@ -364,7 +277,10 @@ cvy_status cvy_weights_find(const char *path, char **out) {
     }
     char *folder;
     CVY_TRY(cvy_checkpoint_find(path, "best", WEIGHTS, &folder));
-    cvy_status status = join(out, folder, WEIGHTS, "");
+    bool has_manifest;
+    cvy_status status = cvy_manifest_verify(folder, WEIGHTS, &has_manifest);
+    if (status == CVY_OK)
+        status = cvy_path(folder, WEIGHTS, "", out);
     free(folder);
     return status;
 }

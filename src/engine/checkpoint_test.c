@@ -2,6 +2,7 @@
    the disk is full or the process is killed, is tested from outside by tests/cli. */
 #include "base/file.h"
 #include "engine/checkpoint.h"
+#include "engine/manifest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,6 +96,85 @@ static void tidies_up_after_a_kill(void **state) {
     cvy_checkpoint_tidy("nowhere", "last");
 }
 
+/* NAME as a checkpoint of this version: its only file holds `text`. */
+static void make_whole(const char *folder, const char *text) {
+    char path[64];
+    const char *const names[] = {"state.json", "optimizer.safetensors"};
+    assert_int_equal(cvy_make_folder(folder), CVY_OK);
+    snprintf(path, sizeof path, "%s/state.json", folder);
+    write_text(path, text);
+    assert_int_equal(cvy_manifest_write(folder, names, 2), CVY_OK);
+}
+
+static void expect_last(const char *want) {
+    char *text;
+    size_t n;
+    assert_int_equal(cvy_read_file("run/last/state.json", 100, &text, &n), CVY_OK);
+    assert_string_equal(text, want);
+    free(text);
+    assert_int_equal(access("run/last.old", F_OK), -1);
+    assert_int_equal(access("run/last.new", F_OK), -1);
+}
+
+/* Where folders cannot be exchanged, a kill may leave any of the three, and the disk may have lost what was last/. */
+static void a_whole_one_takes_the_place(void **state) {
+    (void)state;
+    make_whole("run/last.new", "new"); /* moved aside, not yet replaced: that one was known to be good */
+    make_whole("run/last.old", "old");
+    cvy_checkpoint_tidy("run", "last");
+    expect_last("old");
+    make_whole("run/last.new", "new"); /* the one in its place is whole */
+    cvy_checkpoint_tidy("run", "last");
+    expect_last("old");
+    make_whole("run/last.new", "new"); /* it is damaged */
+    write_text("run/last/state.json", "odl");
+    cvy_checkpoint_tidy("run", "last");
+    expect_last("new");
+    make_whole("run/last.new", "newer"); /* all are damaged: the one with the name keeps it */
+    write_text("run/last.new/state.json", "n");
+    write_text("run/last/state.json", "n");
+    cvy_checkpoint_tidy("run", "last");
+    expect_last("n");
+}
+
+static void manifest_says_what_is_damaged(void **state) {
+    (void)state;
+    bool is_there;
+    make_whole("c", "text");
+    assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_OK);
+    assert_true(is_there);
+    const char *const texts[] = {"texT", "tex"}, *const reasons[] = {"its xxh3 is", "it has 3 bytes, 4 were"};
+    for (int i = 0; i < 2; i++) {
+        write_text("c/state.json", texts[i]);
+        assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_ERR_DATA);
+        assert_non_null(strstr(cvy_error(), "c/state.json: is damaged: "));
+        assert_non_null(strstr(cvy_error(), reasons[i]));
+    }
+    unlink("c/state.json");
+    assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_ERR_DATA);
+    assert_non_null(strstr(cvy_error(), "c/state.json"));
+    write_text("c/state.json", "text");
+    assert_int_equal(cvy_manifest_verify("c", "state.json", &is_there), CVY_OK);
+    assert_int_equal(cvy_manifest_verify("c", "model.safetensors", &is_there), CVY_ERR_DATA);
+    const char *const broken[] = {"",
+                                  "{",
+                                  "[]",
+                                  "{\"version\": 1, \"files\": {}}",
+                                  "{\"version\": 2, \"files\": {\"a\": {}}}",
+                                  "{\"version\": 1, \"files\": {\"state.json\": 4}}",
+                                  "{\"version\": 1, \"files\": {\"../c/state.json\": "
+                                  "{\"bytes\": 4, \"xxh3\": \"0\"}}}"};
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        write_text("c/manifest.json", broken[i]);
+        assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_ERR_DATA);
+        assert_true(is_there);
+        assert_non_null(strstr(cvy_error(), "c/manifest.json"));
+    }
+    unlink("c/manifest.json");
+    assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_OK);
+    assert_false(is_there);
+}
+
 static void state_is_read(void **state) {
     (void)state;
     struct cvy_train_state s;
@@ -129,7 +209,8 @@ static void broken_state_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(folders_with_parents),   TEST(finds_itself_or_below), TEST(weights_are_a_file_or_the_best),
-        TEST(tidies_up_after_a_kill), TEST(state_is_read),         TEST(broken_state_is_refused)};
+        TEST(folders_with_parents),   TEST(finds_itself_or_below),       TEST(weights_are_a_file_or_the_best),
+        TEST(tidies_up_after_a_kill), TEST(a_whole_one_takes_the_place), TEST(manifest_says_what_is_damaged),
+        TEST(state_is_read),          TEST(broken_state_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* See resume.h. */
 #include "engine/resume.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "data/data.h"
 
@@ -11,11 +12,19 @@
 
 #define LL(x) ((long long)(x))
 
-cvy_status cvy_resume_read(const char *path, struct cvy_resume *out) {
+cvy_status cvy_resume_read(const char *path, const cvy_log_sink *log, struct cvy_resume *out) {
+    bool has_manifest;
     CVY_TRY(cvy_checkpoint_find(path, "last", "state.json", &out->folder));
+    CVY_TRY(cvy_checkpoint_verify(out->folder, &has_manifest));
+    if (!has_manifest)
+        cvy_log(
+            log, CVY_LOG_WARNING,
+            "%s has no manifest.json: an earlier version of Convoy wrote it, and whether its files are whole "
+            "cannot be told",
+            out->folder);
     CVY_TRY(cvy_checkpoint_state(out->folder, &out->state));
     char *weights;
-    CVY_TRY(cvy_weights_find(out->folder, &weights));
+    CVY_TRY(cvy_path(out->folder, "model.safetensors", "", &weights));
     cvy_status status = cvy_card_read(weights, &out->card);
     free(weights);
     CVY_TRY(status);

@@ -10,8 +10,9 @@ struct cvy_resume { /* zero-initialised: none */
     struct cvy_train_state state;
 };
 
-/* Finds and reads the checkpoint that --resume PATH names. Local. */
-cvy_status cvy_resume_read(const char *path, struct cvy_resume *out);
+/* Finds and reads the checkpoint that --resume PATH names. CVY_ERR_DATA: it is damaged. One without a manifest is
+   taken, with a warning. Local. */
+cvy_status cvy_resume_read(const char *path, const cvy_log_sink *log, struct cvy_resume *out);
 void cvy_resume_free(struct cvy_resume *resume);
 
 /* What fixes the bits comes from the checkpoint, never from the devices at hand: S, T and the algorithm. Fixed

@@ -2,7 +2,7 @@
    process. The file stays: whoever removed it would open a gap between two runs that lock. */
 #include "engine/run_folder.h"
 
-#include "base/text.h"
+#include "base/file.h"
 #include "engine/checkpoint.h"
 
 #include <errno.h>
@@ -12,17 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cvy_status join(const char *dir, const char *name, char **out) {
-    struct cvy_text text = {0};
-    cvy_text_printf(&text, "%s/%s", dir, name);
-    return cvy_text_take(&text, out);
-}
-
 /* Is DIR/NAME a folder, or a file with something in it? */
 static cvy_status is_there(const char *dir, const char *name, bool *out) {
     struct stat info;
     char *path;
-    CVY_TRY(join(dir, name, &path));
+    CVY_TRY(cvy_path(dir, name, "", &path));
     *out = stat(path, &info) == 0 && (S_ISDIR(info.st_mode) || info.st_size > 0);
     free(path);
     return CVY_OK;
@@ -39,7 +33,7 @@ static cvy_status goes_on(const struct cvy_run_folder_options *o, bool *out) {
     *out = false;
     if (!o->resume)
         return CVY_OK;
-    CVY_TRY(join(o->resume, "..", &around));
+    CVY_TRY(cvy_path(o->resume, "..", "", &around));
     *out = is_same(o->resume, o->dir) || is_same(around, o->dir);
     free(around);
     return CVY_OK;
@@ -97,7 +91,7 @@ cvy_status cvy_run_folder_open(struct cvy_run_folder *folder, const struct cvy_r
         return CVY_OK;
     char *path;
     CVY_TRY(cvy_make_folder(options->dir));
-    CVY_TRY(join(options->dir, "lock", &path));
+    CVY_TRY(cvy_path(options->dir, "lock", "", &path));
     cvy_status status = lock_file(folder, path, options);
     free(path);
     CVY_TRY(status);

@@ -33,6 +33,13 @@ static cvy_status open_folder(struct cvy_trainer *t) {
     return cvy_run_folder_open(&t->folder, &options);
 }
 
+/* Nobody reads a checkpoint before rank 0 has cleared up. */
+static cvy_status tidy_folder(struct cvy_trainer *t) {
+    const char *dir = t->options.output_dir;
+    cvy_status status = access(dir, F_OK) == 0 ? open_folder(t) : CVY_OK;
+    return cvy_world_share_failure(t->options.task.plan.world, status, dir);
+}
+
 /* After everything that can still refuse the run: a run that is overwritten loses its metrics here. */
 static cvy_status open_metrics(struct cvy_trainer *t) {
     const char *dir = t->options.output_dir;
@@ -92,10 +99,10 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
     t->events = *events;
     t->options.schedule.updates_per_epoch = 1; /* until the data are known */
     CVY_TRY(cvy_lr_check(&t->options.schedule));
-    if (options->output_dir && access(options->output_dir, F_OK) == 0)
-        CVY_TRY(open_folder(t));
+    if (options->output_dir)
+        CVY_TRY(tidy_folder(t));
     if (options->resume) {
-        CVY_TRY(cvy_resume_read(options->resume, &t->resume));
+        CVY_TRY(cvy_resume_read(options->resume, &options->task.plan.log, &t->resume));
         CVY_TRY(cvy_resume_adopt(&t->resume, options->is_shards_fixed, options->is_threads_fixed,
                                  &t->options.task.plan));
     }
@@ -135,6 +142,8 @@ static cvy_status checkpoint(struct cvy_trainer *t, const char *name) {
     if (!dir)
         return CVY_OK;
     CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state, &t->ema));
+    if (strcmp(name, "best") == 0)
+        t->folder.has_old_run = false; /* its best/ has just been replaced */
     cvy_run_folder_drop_old(&t->folder);
     return CVY_OK;
 }
@@ -310,9 +319,9 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     s->step = 0;
     s->train = (struct cvy_tally){0};
     s->train_s = 0;
-    CVY_TRY(checkpoint(t, "last"));
-    if (report.is_best)
+    if (report.is_best) /* first: a run that is killed in between does this epoch again */
         CVY_TRY(checkpoint(t, "best"));
+    CVY_TRY(checkpoint(t, "last"));
     if (t->metrics) {
         CVY_TRY(cvy_metrics_epoch(t->metrics, &report));
         CVY_TRY(cvy_event_file_epoch(t->event_file, &report, t->n_steps));

@@ -51,7 +51,10 @@ has fp16/last/state.json '"loss_scale": {'
 # a scale that is far too large: updates are skipped until it fits, also where another run left it
 sed 's/"scale": 65536.0/"scale": 268435456.0/' fp16-first/last/state.json >state
 cp state fp16-first/last/state.json
+fails 3 "fp16-first/last/state.json: is damaged: " train --resume fp16-first --epochs 3
+rm fp16-first/last/manifest.json
 ok train --resume fp16-first --epochs 3
+has err "fp16-first/last has no manifest.json"
 has fp16-first/metrics.jsonl '"skipped":true'
 [ "$(grep -c '"skipped":false' fp16-first/metrics.jsonl)" -ge 20 ] || die "hardly any update was not skipped"
 grep -q '"skipped_updates": [1-9]' fp16-first/last/state.json || die "skipped updates are not counted"

@@ -62,7 +62,26 @@ fails 2 "--shards 3: the checkpoint" $train --epochs 7 --resume whole --shards 3
 fails 2 "--threads-per-device 2: the checkpoint" $train --epochs 7 --resume whole --threads-per-device 2
 fails 2 "--opt adamw: the checkpoint" $train --epochs 7 --resume whole --opt adamw
 fails 3 "nowhere: no checkpoint is there" $train --epochs 7 --resume nowhere
+
+# what is not as it was written is named, before anything is read from it; without a manifest the files must do
+cp -r whole hurt
+printf x | dd of=hurt/last/optimizer.safetensors bs=1 seek=900 conv=notrunc 2>/dev/null
+fails 3 "hurt/last/optimizer.safetensors: is damaged: its xxh3 is" train --epochs 7 --resume hurt
+cp whole/last/optimizer.safetensors hurt/last/
+printf x >>hurt/last/model.safetensors
+fails 3 "hurt/last/model.safetensors: is damaged: it has" train --epochs 7 --resume hurt
+fails 3 "hurt/last/model.safetensors: is damaged: it has" eval --weights hurt/last --data digits
+rm hurt/last/model.safetensors
+fails 3 "hurt/last/model.safetensors: cannot be opened" train --epochs 7 --resume hurt
+cp whole/last/model.safetensors hurt/last/
+rm hurt/last/manifest.json
+ok train --epochs 7 --resume hurt
+has err "hurt/last has no manifest.json: an earlier version of Convoy wrote it"
+[ -f hurt/last/manifest.json ] || die "the new checkpoint has no manifest"
+
 echo '{"epoch": -1}' >whole/last/state.json
+fails 3 "state.json: is damaged" $train --epochs 7 --resume whole
+rm whole/last/manifest.json
 fails 3 "state.json" $train --epochs 7 --resume whole
 
 # a run of pipelines goes on under another strategy: mesh and schedule stay with the old one

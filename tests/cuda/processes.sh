@@ -15,6 +15,7 @@ half="$run --amp fp16 --batch-size 100 --shards 4 --print-freq 1"
 ok $half --devices cuda:0 --output-dir begun
 sed 's/"scale": 65536.0/"scale": 67108864.0/' begun/last/state.json >state
 cp state begun/last/state.json
+rm begun/last/manifest.json # it says that the state is another
 again() { # WHERE: a copy of the run, to go on with
     rm -rf "$1"
     cp -r begun "$1"
