@@ -241,6 +241,8 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
     if (kind == CVY_TASK_TRAIN) {
         task.plan.optimizer = o->opt;
         CVY_TRY(options_optimizer(values, &task.plan.optimizer_attributes));
+        if (o->progressive_resize)
+            CVY_TRY(cvy_progressive_parse(o->progressive_resize, o->epochs, &task.progressive));
     }
     *out = task;
     return CVY_OK;

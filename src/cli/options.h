@@ -49,6 +49,7 @@ struct options { /* in the order of the groups */
     double model_ema_decay;
 
     int64_t epochs, print_freq, early_stop;
+    const char *progressive_resize;
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;

@@ -331,6 +331,12 @@ GROUP(ema, "Average of the weights");
 
 static const struct flag run_flags[] = {
     FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
+    FLAG("progressive-resize", TEXT, progressive_resize,
+         "training images grow from this size in the first epoch to that in the last, in multiples of 32, or "
+         "of a "
+         "third number; "
+         "validation stays at --input",
+         .value_name = "160:224"),
     FLAG("early-stop", INT, early_stop,
          "end after so many epochs in which no validation was better than the best before; 0: never",
          .initial = "0", .min = 0, .max = 1 << 24),

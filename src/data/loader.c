@@ -80,7 +80,8 @@ cvy_status cvy_loader_new(const cvy_dataset *dataset, const cvy_loader_options *
     loader->n_times = 1;
     loader->n_slots = options->workers ? CVY_PREFETCH_SLOTS : 1;
     loader->n_readers = options->workers ? options->workers : 1;
-    CVY_TRY_OUT(cvy_transform_plan(dataset, options, &loader->transform));
+    CVY_TRY_OUT(cvy_transform_plan(dataset, options, &loader->full));
+    loader->transform = loader->next_transform = loader->full;
     loader->image_bytes = cvy_transform_bytes(&loader->transform);
     CVY_TRY_OUT(CVY_ALLOC(loader->order, (size_t)dataset->n));
     CVY_TRY_OUT(CVY_ALLOC(loader->readers, (size_t)loader->n_readers));
@@ -133,6 +134,11 @@ cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times) {
             "repeating each image %lld times: '%s' has %lld, so an epoch would not take a single one",
             (long long)n_times, loader->dataset->spec, (long long)loader->dataset->n);
     loader->n_times = n_times;
+    return CVY_OK;
+}
+
+cvy_status cvy_loader_resize(struct cvy_loader *loader, int64_t side) {
+    CVY_TRY(cvy_transform_scale(&loader->full, loader->dataset, side, &loader->next_transform));
     return CVY_OK;
 }
 
@@ -211,6 +217,8 @@ cvy_status cvy_loader_start_at(struct cvy_loader *loader, int64_t epoch, int64_t
         CVY_TRY(cvy_prefetch_stop(loader->prefetch));
     loader->epoch = epoch;
     loader->share = loader->next_share;
+    loader->transform = loader->next_transform;
+    loader->image_bytes = cvy_transform_bytes(&loader->transform);
     loader->n_batches = n_batches;
     loader->next_batch = n_updates == most ? n_batches : n_updates * accumulate;
     fill_order(loader);

@@ -23,6 +23,10 @@ cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times);
    would have had. CVY_ERR_USAGE: the epoch has not so many. Local. */
 cvy_status cvy_loader_start_at(struct cvy_loader *loader, int64_t epoch, int64_t n_updates);
 
+/* From the next epoch on images come out square, of this side, at most as large as without this call. CVY_ERR_USAGE:
+   it does not fit. Local. */
+cvy_status cvy_loader_resize(struct cvy_loader *loader, int64_t side);
+
 /* How long a worker may be at one image until cvy_loader_next fails with CVY_ERR_LOST and its name; without a call it
    is two minutes. Without workers there is no deadline. Local. */
 void cvy_loader_set_deadline(struct cvy_loader *loader, double seconds);

@@ -24,11 +24,12 @@ struct cvy_loader_share {
 struct cvy_loader {
     const struct cvy_dataset *dataset;
     cvy_loader_options options;
-    struct cvy_loader_share share, next_share; /* of this epoch, and of the next */
-    struct cvy_transform transform;
-    size_t image_bytes;
-    int64_t batch_size; /* at most the data set's size */
-    int64_t *order;     /* order[position] = sample index */
+    struct cvy_loader_share share, next_share;      /* of this epoch, and of the next */
+    struct cvy_transform transform, next_transform; /* of this epoch, and of the next */
+    struct cvy_transform full;                      /* as the options say: the slots have room for it */
+    size_t image_bytes;                             /* of this epoch */
+    int64_t batch_size;                             /* at most the data set's size */
+    int64_t *order;                                 /* order[position] = sample index */
     int64_t epoch, next_batch, n_batches;
     int n_slots, n_readers;
     struct cvy_loader_slot slots[CVY_PREFETCH_SLOTS];

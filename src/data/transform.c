@@ -179,6 +179,24 @@ cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loade
     return CVY_OK;
 }
 
+cvy_status cvy_transform_scale(const struct cvy_transform *full, const struct cvy_dataset *dataset,
+                               int64_t side, struct cvy_transform *out) {
+    const int64_t natural = dataset->height < dataset->width ? dataset->height : dataset->width;
+    const int64_t whole = full->height, shorter = full->resize ? full->resize : natural;
+    if (full->height != full->width || full->dtype != CVY_U8)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "the training images of '%s' are %s: other sizes are for square images of bytes",
+                        dataset->spec, full->dtype == CVY_U8 ? "not square" : "floats");
+    if (side < 1 || side > whole)
+        return CVY_FAIL(CVY_ERR_USAGE, "training images of side %lld: must be 1 to %lld", (long long)side,
+                        (long long)whole);
+    *out = *full;
+    out->height = out->width = side;
+    if (side < whole) /* at least side - 2 pad, for shorter >= whole - 2 pad: the crop fits */
+        out->resize = (shorter * side + whole / 2) / whole;
+    return CVY_OK;
+}
+
 size_t cvy_transform_bytes(const struct cvy_transform *t) {
     return (size_t)(t->channels * t->height * t->width) * (t->dtype == CVY_U8 ? 1 : sizeof(float));
 }

@@ -28,6 +28,10 @@ struct cvy_transform {
 /* Fits the options to the data set; CVY_ERR_USAGE says which of them does not. */
 cvy_status cvy_transform_plan(const struct cvy_dataset *dataset, const cvy_loader_options *options,
                               struct cvy_transform *out);
+/* The same for square images of another size: what is resized, is resized in proportion. CVY_ERR_USAGE: side is not
+   1 to that of `full`, or the images are floats. */
+cvy_status cvy_transform_scale(const struct cvy_transform *full, const struct cvy_dataset *dataset,
+                               int64_t side, struct cvy_transform *out);
 /* Does the preset resize whatever it is given? NULL: what suits the data, which does not. */
 bool cvy_preset_resizes(const char *preset);
 size_t cvy_transform_bytes(const struct cvy_transform *transform); /* of one image that comes out */

@@ -63,14 +63,14 @@ static cvy_status check_labels(const struct cvy_graph *g, const cvy_batch *batch
     return CVY_OK;
 }
 
-cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool needs_labels,
-                            cvy_batch *out) {
+cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool is_training,
+                            bool needs_labels, cvy_batch *out) {
     *out = *given;
     if (given->n < 1 || given->n > plan->options.batch_size)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "a batch of %" PRId64 " images does not fit this plan, made for up to %" PRId64,
                         given->n, plan->options.batch_size);
-    CVY_TRY(check_images(plan->built, given));
+    CVY_TRY(check_images(is_training && plan->resized ? plan->resized : plan->built, given));
     CVY_TRY(settle_normalisation(out));
     return needs_labels ? check_labels(plan->built, given) : CVY_OK;
 }

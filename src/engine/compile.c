@@ -236,7 +236,7 @@ cvy_status cvy_choose_graph(const struct cvy_worker *worker, int64_t size, bool 
     struct cvy_plan *plan = worker->plan;
     struct cvy_choose_options options = {worker->device, plan->rule_batch, is_training};
     struct cvy_graph *sized = NULL;
-    CVY_TRY(cvy_graph_rebatch(is_training ? plan->train : plan->evaluation, size, &sized));
+    CVY_TRY(cvy_graph_rebatch(is_training ? cvy_plan_training(plan) : plan->evaluation, size, &sized));
     cvy_status status = cvy_pass_choose(sized, &options, &worker->masters, out);
     cvy_graph_free(sized);
     return status;

@@ -116,79 +116,6 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
     return plan->strategy->check(&input);
 }
 
-/* ---- graphs ---------------------------------------------------------------------------------------- */
-
-static cvy_status make_training_graph(struct cvy_plan *plan) {
-    static const char *const wanted[] = {"loss", "hits"};
-    struct cvy_graph *mode = NULL, *copy = NULL, *synced = NULL, *lean = NULL;
-    struct cvy_update_options update = {.first_bucket_bytes =
-                                            (size_t)(plan->options.first_bucket_mb * 1048576),
-                                        .bucket_bytes = (size_t)(plan->options.bucket_mb * 1048576)};
-    CVY_TRY(cvy_plan_optimizer(plan, &update));
-    cvy_status status;
-    CVY_TRY_OUT(cvy_pass_mode(plan->built, true, wanted, 2, &mode));
-    CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->fused));
-    if (plan->options.sync_bn) {
-        CVY_TRY_OUT(cvy_pass_sync_bn(plan->fused, plan->options.shards, &synced));
-        cvy_graph_free(plan->fused);
-        plan->fused = synced;
-    }
-    if (plan->options.freeze)
-        CVY_TRY_OUT(cvy_pass_freeze(plan->fused, plan->options.freeze));
-    CVY_TRY_OUT(cvy_graph_rebatch(plan->fused, plan->rule_batch, &copy));
-    CVY_TRY_OUT(cvy_plan_cut_stages(plan, update.optimizer, copy));
-    CVY_TRY_OUT(cvy_plan_add_casts(plan, &copy, true));
-    CVY_TRY_OUT(cvy_pass_autodiff(copy));
-    if (plan->options.recompute) {
-        CVY_TRY_OUT(cvy_pass_recompute(copy, &lean));
-        cvy_graph_free(copy);
-        copy = lean;
-    }
-    CVY_TRY_OUT(cvy_pass_update(copy, &update));
-    CVY_TRY_OUT(cvy_graph_verify(copy));
-    plan->train = copy;
-    copy = NULL;
-out:
-    cvy_graph_free(mode);
-    cvy_graph_free(copy);
-    return status;
-}
-
-static cvy_status make_evaluation_graph(struct cvy_plan *plan) {
-    static const char *const wanted[] = {"losses", "ranks", "logits"};
-    const struct cvy_stage_options balance = cvy_plan_stage_options(plan);
-    struct cvy_graph *mode = NULL;
-    cvy_status status;
-    CVY_TRY_OUT(cvy_pass_mode(plan->built, false, wanted, 3, &mode));
-    CVY_TRY_OUT(cvy_pass_fuse(mode, &plan->evaluation));
-    if (plan->train)
-        cvy_pass_stages_like(plan->evaluation, plan->train);
-    else
-        CVY_TRY_OUT(cvy_pass_stages(plan->evaluation, plan->mesh.pipe, &balance));
-    CVY_TRY_OUT(cvy_plan_add_casts(plan, &plan->evaluation, false));
-    CVY_TRY_OUT(cvy_graph_verify(plan->evaluation));
-out:
-    cvy_graph_free(mode);
-    return status;
-}
-
-static cvy_status make_graphs(struct cvy_plan *plan) {
-    if (plan->options.optimizer)
-        CVY_TRY(make_training_graph(plan));
-    return make_evaluation_graph(plan);
-}
-
-static void free_graphs(struct cvy_plan *plan) {
-    for (int32_t stage = 0; plan->stores && stage < plan->mesh.pipe; stage++)
-        cvy_store_free(&plan->stores[stage]);
-    free(plan->stores);
-    plan->stores = NULL;
-    cvy_graph_free(plan->fused);
-    cvy_graph_free(plan->train);
-    cvy_graph_free(plan->evaluation);
-    plan->fused = plan->train = plan->evaluation = NULL;
-}
-
 /* ---- devices --------------------------------------------------------------------------------------- */
 
 /* Where in the world each device of the run is. Collective. */
@@ -295,9 +222,9 @@ static cvy_status compile(struct cvy_plan *plan) {
         return CVY_OK;
     for (int i = 0; i < plan->team.n; i++)
         free_program(&plan->team.workers[i]);
-    free_graphs(plan);
+    cvy_plan_free_graphs(plan);
     plan->is_tight = true;
-    CVY_TRY(make_graphs(plan));
+    CVY_TRY(cvy_plan_make_graphs(plan));
     CVY_TRY(cvy_team_run(&plan->team, compile_task, NULL));
     return cvy_plan_measure(plan);
 }
@@ -339,7 +266,7 @@ static cvy_status build(struct cvy_plan *plan, const cvy_graph *graph, const cvy
     cvy_status status = settle(plan, graph, options, &list);
     CVY_TRY(cvy_world_meet_failure(options->world, status, "the plan"));
     CVY_TRY(cvy_plan_agree(plan));
-    CVY_TRY(make_graphs(plan));
+    CVY_TRY(cvy_plan_make_graphs(plan));
     CVY_TRY(open_devices(plan, &list));
     CVY_TRY(compile(plan));
     return cvy_plan_tell_idle(plan);
@@ -385,7 +312,7 @@ void cvy_plan_free(cvy_plan *plan) {
     for (int i = 0; plan->team.workers && i < plan->team.n; i++)
         free_worker(plan, &plan->team.workers[i]);
     free(plan->team.workers);
-    free_graphs(plan);
+    cvy_plan_free_graphs(plan);
     cvy_graph_free(plan->built);
     cvy_pool_free(&plan->pool);
     free(plan);

@@ -20,6 +20,7 @@ struct cvy_plan {
     struct cvy_graph *built;         /* a copy of the user's */
     struct cvy_graph *fused, *train; /* before and after autodiff and update; NULL without optimiser */
     struct cvy_graph *evaluation;
+    struct cvy_graph *resized; /* `train` for images of another size, see cvy_plan_resize; NULL: none */
     struct cvy_team team;
     struct cvy_group **groups;   /* of all devices: a handle each; NULL for those of other processes */
     struct cvy_group **replicas; /* of those with the same stage: mesh.data handles for each stage */
@@ -40,6 +41,18 @@ void cvy_plan_attach(const struct cvy_worker *w);
 
 /* cvy_plan_new, whatever memory the plan needs. Collective. */
 cvy_status cvy_plan_make(const cvy_graph *graph, const cvy_plan_options *options, cvy_plan **out);
+
+/* ---- graphs.c ---- */
+
+/* Fused, train and evaluation, from `built`. Local. */
+cvy_status cvy_plan_make_graphs(struct cvy_plan *plan);
+void cvy_plan_free_graphs(struct cvy_plan *plan);
+/* From now on training is of `graph`, the user's for images of another size, at most as large as the plan's own.
+   Layouts of weights, stages, sums and the largest shard stay the plan's. CVY_ERR_USAGE: its parameters are others,
+   so the model takes one size only; then nothing changes. Local. */
+cvy_status cvy_plan_resize(struct cvy_plan *plan, const cvy_graph *graph);
+/* The training graph of the present size. */
+const struct cvy_graph *cvy_plan_training(const struct cvy_plan *plan);
 
 /* ---- precision.c ---- */
 

@@ -61,7 +61,9 @@ cvy_status cvy_resume_adopt(const struct cvy_resume *resume, bool is_shards_fixe
 }
 
 /* What is only said when it is there: checkpoints are older than it. */
-static void name_chances(const struct cvy_transform *t, int64_t n_times, char *out, size_t n_bytes) {
+static void name_chances(const struct cvy_transform *t, const struct cvy_task_options *o, char *out,
+                         size_t n_bytes) {
+    const struct cvy_progressive *p = &o->progressive;
     const float *jitter = t->color_jitter;
     size_t n = 0;
     out[0] = '\0';
@@ -74,8 +76,11 @@ static void name_chances(const struct cvy_transform *t, int64_t n_times, char *o
         n += (size_t)snprintf(out + n, n_bytes - n, " ta_wide");
     if (t->random_erase > 0)
         n += (size_t)snprintf(out + n, n_bytes - n, " erase=%.7g", t->random_erase);
-    if (n_times > 1)
-        snprintf(out + n, n_bytes - n, " repeated=%lld", (long long)n_times);
+    if (o->n_times > 1)
+        n += (size_t)snprintf(out + n, n_bytes - n, " repeated=%lld", LL(o->n_times));
+    if (p->last > 0)
+        snprintf(out + n, n_bytes - n, " sizes=%lld:%lld:%lld of %lld epochs", LL(p->first), LL(p->last),
+                 LL(p->step), LL(p->n_epochs));
 }
 
 /* ---- what a run depends on ------------------------------------------------------------------------------ */
@@ -102,7 +107,7 @@ cvy_status cvy_resume_describe(const struct cvy_task *task, struct cvy_train_sta
     if (n < 0 || (size_t)n >= sizeof out->data)
         return CVY_FAIL(CVY_ERR_USAGE, "--data: is longer than %zu bytes", sizeof out->data - 1);
     char chance[160];
-    name_chances(&t, task->options.n_times, chance, sizeof chance);
+    name_chances(&t, &task->options, chance, sizeof chance);
     const char *stored = task->train->as_stored ? " as_stored" : "";
     snprintf(out->preparation, sizeof out->preparation,
              "%" PRId64 "x%" PRId64 "x%" PRId64 " resize=%" PRId64 " pad=%" PRId64

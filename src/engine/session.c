@@ -9,43 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- preparing --------------------------------------------------------------------------------------- */
-
-struct sizes {
-    int64_t n;
-    bool is_training, is_split;
-};
-
-static cvy_status prepare_task(struct cvy_worker *worker, void *argument) {
-    const struct sizes *sizes = argument;
-    int64_t n_shards = worker->program->n_shards;
-    for (int64_t s = 0; s < n_shards; s++) {
-        int64_t size = cvy_shard_size(sizes->n, n_shards, s);
-        if (size > 0)
-            CVY_TRY(cvy_compile_size(worker, size, sizes->is_training));
-    }
-    return cvy_execute_prepare(worker, sizes->is_split);
-}
-
-static bool is_prepared(const struct cvy_session *session, const struct sizes *sizes) {
-    const struct cvy_worker *w = &session->plan->team.workers[0];
-    int64_t low = sizes->n / w->program->n_shards;
-    int64_t high = low + (sizes->n % w->program->n_shards != 0);
-    for (int64_t size = low; size <= high; size++) {
-        if (size > 0 && !cvy_program_segment(w->program, CVY_PHASE_FORWARD, sizes->is_training, 0, size))
-            return false;
-    }
-    return w->arena && (w->is_split || !sizes->is_split);
-}
-
-cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_training, bool is_split) {
-    struct sizes sizes = {n, is_training, is_split};
-    if (is_training && !session->plan->train)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "this plan is for inference: name an optimizer in its options to train");
-    return is_prepared(session, &sizes) ? CVY_OK : cvy_team_run(&session->plan->team, prepare_task, &sizes);
-}
-
 /* ---- opening ----------------------------------------------------------------------------------------- */
 
 static cvy_status open_task(struct cvy_worker *worker, void *argument) {
@@ -247,7 +210,7 @@ cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
     cvy_batch batch;
     int64_t first;
     CVY_TRY(check_lr(session));
-    CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_batch_settle(session->plan, given, true, true, &batch));
     CVY_TRY(cvy_under_way_join(session, &batch, &first));
     CVY_TRY(cvy_session_prepare(session, batch.n, true, false));
     struct cvy_work work = training_work(session, &batch, batch.n, batch.n_update, first);
@@ -266,7 +229,7 @@ cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
 cvy_status cvy_forward(cvy_session *session, const cvy_batch *given) {
     cvy_batch batch;
     int64_t first;
-    CVY_TRY(cvy_batch_settle(session->plan, given, true, &batch));
+    CVY_TRY(cvy_batch_settle(session->plan, given, true, true, &batch));
     CVY_TRY(cvy_under_way_join(session, &batch, &first));
     CVY_TRY(cvy_session_prepare(session, batch.n, true, true));
     struct cvy_work work = training_work(session, &batch, batch.n, batch.n_update, first);
@@ -345,7 +308,7 @@ cvy_status cvy_evaluate(cvy_session *session, const cvy_batch *given, float *los
     CVY_TRY(check_output(g, losses, "losses"));
     CVY_TRY(check_output(g, ranks, "ranks"));
     CVY_TRY(check_output(g, logits, "logits"));
-    CVY_TRY(cvy_batch_settle(session->plan, given, losses || ranks, &batch));
+    CVY_TRY(cvy_batch_settle(session->plan, given, false, losses || ranks, &batch));
     CVY_TRY(cvy_session_prepare(session, batch.n, false, false));
     struct cvy_work work = {.batch = &batch,
                             .n = batch.n,

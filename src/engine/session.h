@@ -31,8 +31,8 @@ struct cvy_session {
 
 /* Fails when the batch does not fit the plan (CVY_ERR_DATA: a label); *out is the batch with its defaults filled
    in. `given` stays the owner of what both point to. Local. */
-cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool needs_labels,
-                            cvy_batch *out);
+cvy_status cvy_batch_settle(const struct cvy_plan *plan, const cvy_batch *given, bool is_training,
+                            bool needs_labels, cvy_batch *out);
 
 /* Settles n_update. Fails when the batch cannot be the next of the update under way, or begin one. *first = images of
    that update which came before. Local. */
@@ -44,6 +44,11 @@ void cvy_under_way_add(struct cvy_session *session, int64_t n, int64_t n_update,
 /* Compiles what a batch of n images needs (its shards' sizes) and makes room for it. The trainer calls it for
    all sizes of an epoch before its first step; a step calls it itself. Collective. */
 cvy_status cvy_session_prepare(struct cvy_session *session, int64_t n, bool is_training, bool is_split);
+
+/* From now on training is of `graph`, the plan's for images of another size, at most as large: other kernels for the
+   same weights, sums and optimiser. Compiles for batches of n[0] and n[1] images (0: none). CVY_ERR_USAGE, with nothing
+   changed: its parameters are others; or an update is under way. Collective. */
+cvy_status cvy_session_resize(struct cvy_session *session, const cvy_graph *graph, const int64_t n[2]);
 
 /* The gradient that the newest cvy_backward (not cvy_step: the update follows at once) left for a parameter, plain,
    averaged over the global batch. For tests. Local. */

@@ -35,10 +35,10 @@ static inline cvy_batch batch_of(const struct data *data, int64_t n) {
 }
 
 /* conv, batch-norm, a residual, dropout, pooling: every kind of node that a ResNet has, and dropout */
-static inline cvy_graph *make_graph(void) {
+static inline cvy_graph *make_graph_of(int64_t side) {
     cvy_graph *g;
     assert_ok(cvy_graph_new(&g));
-    cvy_value x = cvy_input(g, "images", CHANNELS, SIZE, SIZE), labels = cvy_labels(g);
+    cvy_value x = cvy_input(g, "images", CHANNELS, side, side), labels = cvy_labels(g);
     cvy_value a = cvy_conv2d(
         g, x,
         &(cvy_conv2d_args){.name = "a", .out_channels = 16, .kernel = 3, .padding = 1, .no_bias = true});
@@ -55,6 +55,8 @@ static inline cvy_graph *make_graph(void) {
     assert_ok(cvy_graph_status(g));
     return g;
 }
+
+static inline cvy_graph *make_graph(void) { return make_graph_of(SIZE); }
 
 /* ---- trainings ----------------------------------------------------------------------------------------- */
 

@@ -94,6 +94,16 @@ static cvy_status settle_input(struct cvy_task *task) {
     return CVY_OK;
 }
 
+static cvy_status check_progressive(const struct cvy_task_options *o) {
+    if (o->progressive.last > 0 && (o->input[1] != o->input[2] || o->progressive.last > o->input[1]))
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--progressive-resize %lld:%lld: validation images are %lldx%lld, those of training must be "
+            "square and at most as large: give --input",
+            LL(o->progressive.first), LL(o->progressive.last), LL(o->input[1]), LL(o->input[2]));
+    return CVY_OK;
+}
+
 static cvy_status settle_classes(struct cvy_task *task) {
     struct cvy_task_options *o = &task->options;
     const struct cvy_dataset *data = task->train ? task->train : task->val;
@@ -146,11 +156,11 @@ static cvy_status open_loaders(struct cvy_task *task) {
     return CVY_OK;
 }
 
-static cvy_status build(const struct cvy_task *task, cvy_graph *graph) {
+static cvy_status build(const struct cvy_task *task, int64_t height, int64_t width, cvy_graph *graph) {
     const struct cvy_task_options *o = &task->options;
-    const struct cvy_mixing mixing = {o->mixup_alpha, o->cutmix_alpha, o->input[1], o->input[2]};
+    const struct cvy_mixing mixing = {o->mixup_alpha, o->cutmix_alpha, height, width};
     const bool mixes = o->kind == CVY_TASK_TRAIN && (o->mixup_alpha > 0 || o->cutmix_alpha > 0);
-    cvy_value images = cvy_input(graph, "images", o->input[0], o->input[1], o->input[2]);
+    cvy_value images = cvy_input(graph, "images", o->input[0], height, width);
     if (mixes)
         images = cvy_mix_images(graph, images, &mixing);
     cvy_value logits = cvy_model(graph, o->model, images, o->num_classes);
@@ -166,7 +176,7 @@ static cvy_status make_plan(struct cvy_task *task) {
     cvy_graph *graph = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_graph_new(&graph));
-    CVY_TRY_OUT(build(task, graph));
+    CVY_TRY_OUT(build(task, task->options.input[1], task->options.input[2], graph));
     CVY_TRY_OUT(cvy_plan_new(graph, &task->options.plan, &task->plan));
     for (int i = 0; i < 2; i++) {
         cvy_loader *loader = i ? task->val_loader : task->train_loader;
@@ -227,6 +237,8 @@ static cvy_status agree(const struct cvy_task *task) {
     cvy_text_printf(&text, "automatic augmentation %s, magnitude %d, colour jitter %.9g,%.9g,%.9g,%.9g\n",
                     l->auto_augment ? l->auto_augment : "none", l->ra_magnitude, (double)l->color_jitter[0],
                     (double)l->color_jitter[1], (double)l->color_jitter[2], (double)l->color_jitter[3]);
+    cvy_text_printf(&text, "sizes %lld to %lld by %lld in %lld epochs\n", LL(o->progressive.first),
+                    LL(o->progressive.last), LL(o->progressive.step), LL(o->progressive.n_epochs));
     cvy_status status = text.status;
     if (status == CVY_OK)
         status = cvy_world_agree(o->plan.world, text.data, "model and data");
@@ -245,6 +257,7 @@ static cvy_status settle(struct cvy_task *task) {
     CVY_TRY(cvy_world_in_turn(task->options.plan.world, open_model_and_data, task, "opening the data"));
     settle_exif(task);
     CVY_TRY(settle_input(task));
+    CVY_TRY(check_progressive(&task->options));
     CVY_TRY(settle_classes(task));
     CVY_TRY(settle_batch(task));
     return open_loaders(task);
@@ -272,6 +285,23 @@ cvy_status cvy_task_start(struct cvy_task *task) {
     CVY_TRY(cvy_session_new(task->plan, &task->session));
     CVY_TRY(prepare_sizes(task, task->train, true));
     return prepare_sizes(task, task->val, false);
+}
+
+cvy_status cvy_task_resize(struct cvy_task *task, int64_t side) {
+    const int64_t batch = task->options.loader.batch_size, n = task->train->n;
+    const int64_t sizes[2] = {batch, n % batch};
+    cvy_graph *graph = NULL;
+    cvy_status status;
+    if (side == task->side || (task->side == 0 && side == task->options.input[1]))
+        return CVY_OK;
+    CVY_TRY_OUT(cvy_loader_resize(task->train_loader, side));
+    CVY_TRY_OUT(cvy_graph_new(&graph));
+    CVY_TRY_OUT(build(task, side, side, graph));
+    CVY_TRY_OUT(cvy_session_resize(task->session, graph, sizes));
+    task->side = side;
+out:
+    cvy_graph_free(graph);
+    return status;
 }
 
 void cvy_task_free(struct cvy_task *task) {

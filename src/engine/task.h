@@ -5,6 +5,7 @@
 #define CVY_ENGINE_TASK_H
 
 #include "data/transform.h"
+#include "engine/progressive.h"
 #include "engine/state.h"
 #include "models/models.h"
 
@@ -27,6 +28,7 @@ struct cvy_task_options {
     int as_stored;   /* 1: photographs are not turned as EXIF says, -1: they are; 0: as the card says */
     int64_t n_times; /* that an image of training comes one after another; 0: 1 */
     bool skips_bad;  /* training goes on without images that cannot be read */
+    struct cvy_progressive progressive; /* sizes of training images, epoch by epoch */
     cvy_loader_options loader; /* of training; evaluation takes it without shuffle and augmentation */
     cvy_plan_options plan;     /* its batch_size and accumulate are taken from loader */
 };
@@ -39,6 +41,7 @@ struct cvy_task {
     struct cvy_transform transform; /* of evaluation */
     cvy_plan *plan;
     cvy_session *session;
+    int64_t side; /* of training images, set by cvy_task_resize; 0: options.input's */
 };
 
 /* Opens the data, settles the options, plans the network. `images` (may be NULL) is a data set to be used
@@ -48,6 +51,8 @@ struct cvy_task {
 cvy_status cvy_task_open(struct cvy_task *task, const struct cvy_task_options *options, cvy_dataset *images);
 /* Opens the session of the plan. Collective. */
 cvy_status cvy_task_start(struct cvy_task *task);
+/* Training images have this side from the next epoch on; sizes of its batches are compiled. Collective. */
+cvy_status cvy_task_resize(struct cvy_task *task, int64_t side);
 void cvy_task_free(struct cvy_task *task);
 
 #endif

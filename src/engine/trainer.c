@@ -70,6 +70,21 @@ static cvy_status open_ema(struct cvy_trainer *t) {
     return cvy_ema_open(&t->ema, t->task.session, o->steps, decay);
 }
 
+/* Training images get the epoch's size. */
+static cvy_status resize(struct cvy_trainer *t) {
+    const struct cvy_progressive *p = &t->options.task.progressive;
+    const int64_t side = cvy_progressive_side(p, t->state.epoch), was = t->task.side;
+    if (p->last == 0)
+        return CVY_OK;
+    cvy_status status = cvy_task_resize(&t->task, side);
+    if (status != CVY_OK)
+        return cvy_fail_prefix(status, "training images of %lldx%lld: ", LL(side), LL(side));
+    if (t->task.side != was && is_writer(t))
+        cvy_log(&t->options.task.plan.log, CVY_LOG_INFO, "epoch %lld: training images of %lldx%lld",
+                LL(t->state.epoch + 1), LL(side), LL(side));
+    return CVY_OK;
+}
+
 /* The session's weights, and the state of a training that begins or goes on. */
 static cvy_status start(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
@@ -86,6 +101,7 @@ static cvy_status start(struct cvy_trainer *t) {
             CVY_TRY((o->replace_head ? cvy_task_load_body : cvy_task_load_weights)(&t->task, o->weights));
         CVY_TRY(open_ema(t));
     }
+    CVY_TRY(resize(t)); /* a model of one size only is refused here */
     CVY_TRY(cvy_resume_describe(&t->task, &t->state));
     int64_t n = t->task.train->n;
     t->progress.n_total = o->schedule.n_epochs * n;
@@ -252,6 +268,7 @@ static cvy_status begin_trace(struct cvy_trainer *t, int64_t start_ns) {
 static cvy_status train_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     cvy_batch batch;
+    CVY_TRY(resize(t));
     CVY_TRY(cvy_loader_start_at(t->task.train_loader, s->epoch, s->step)); /* steps before an interruption */
     for (int64_t n_in = 0, start_ns = 0;;) {
         start_ns = n_in == 0 ? cvy_now_ns() : start_ns;

@@ -240,4 +240,5 @@ void cvy_pass_stages_like(struct cvy_graph *g, const struct cvy_graph *like) {
         }
         g->nodes.data[i].stage = now;
     }
+    follow_statistics(g);
 }

@@ -14,16 +14,30 @@ static void release_kernels(struct cvy_segment *segment) {
     }
 }
 
+static void free_segment(struct cvy_segment *segment) {
+    release_kernels(segment);
+    cvy_vec_free(&segment->operands);
+    cvy_vec_free(&segment->ops);
+    cvy_vec_free(&segment->ports);
+}
+
+void cvy_program_drop_training(struct cvy_program *program) {
+    size_t n = 0;
+    for (size_t i = 0; i < program->segments.n; i++) {
+        struct cvy_segment *segment = &program->segments.data[i];
+        if (segment->is_training && segment->shard_size > 0)
+            free_segment(segment);
+        else
+            program->segments.data[n++] = *segment;
+    }
+    program->segments.n = n;
+}
+
 void cvy_program_free(struct cvy_program *program) {
     if (!program)
         return;
-    for (size_t i = 0; i < program->segments.n; i++) {
-        struct cvy_segment *segment = &program->segments.data[i];
-        release_kernels(segment);
-        cvy_vec_free(&segment->operands);
-        cvy_vec_free(&segment->ops);
-        cvy_vec_free(&segment->ports);
-    }
+    for (size_t i = 0; i < program->segments.n; i++)
+        free_segment(&program->segments.data[i]);
     cvy_vec_free(&program->segments);
     cvy_vec_free(&program->train);
     cvy_vec_free(&program->accumulate);

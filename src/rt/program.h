@@ -138,6 +138,8 @@ struct cvy_program {
     struct cvy_pool pool;
 };
 
+/* Removes the segments of training that depend on the shard's size. No call of a kernel may be under way. */
+void cvy_program_drop_training(struct cvy_program *program);
 void cvy_program_free(struct cvy_program *program); /* releases kernels too */
 /* Total of the arena. */
 size_t cvy_program_bytes(const struct cvy_program *program);
