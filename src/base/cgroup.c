@@ -1,6 +1,6 @@
 /* Limits of cgroups, version 2 (cpu.max, memory.max) and version 1 (cpu.cfs_quota_us over cpu.cfs_period_us,
    memory.limit_in_bytes). /proc/self/cgroup has a line ID:CONTROLLERS:PATH for each hierarchy; that of version 2 is
-   0::PATH. A container may see its own cgroup as the root of /sys/fs/cgroup while PATH is the host's: then only the last
+   0::PATH. A container may see its own cgroup as the root of /sys/fs/cgroup while PATH is the host's: only the last
    folder on the way up is there. */
 #include "base/cgroup.h"
 

@@ -26,7 +26,7 @@ static void nearest_folder(const char *folder, char path[PATH_MAX]) {
     }
 }
 
-/* Writes so many pieces into a file that has no name. *rate: bytes a second to the disk itself. False: errno says why. */
+/* Writes so many pieces into a file that has no name. *rate: bytes a second to the disk. False: errno says why. */
 static bool try_to_write(const char *folder, int n_pieces, double *rate) {
     char name[PATH_MAX];
     errno = ENAMETOOLONG;

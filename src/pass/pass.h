@@ -1,6 +1,7 @@
 /* The passes: graph to graph, each in the file of its name. Their order:
      built graph -> mode -> fuse -> (sync_bn) -> (freeze) -> stage -> (cast) -> autodiff -> (recompute) -> update ->
-   choose -> (strategy) -> memory. All are Local and deterministic: their result is a function of their arguments alone. */
+     choose -> (strategy) -> memory
+   All are Local and deterministic: their result is a function of their arguments alone. */
 #ifndef CVY_PASS_PASS_H
 #define CVY_PASS_PASS_H
 
