@@ -156,14 +156,15 @@ static void manifest_says_what_is_damaged(void **state) {
     write_text("c/state.json", "text");
     assert_int_equal(cvy_manifest_verify("c", "state.json", &is_there), CVY_OK);
     assert_int_equal(cvy_manifest_verify("c", "model.safetensors", &is_there), CVY_ERR_DATA);
+    static const char outside[] =
+        "{\"version\": 1, \"files\": {\"../c/state.json\": {\"bytes\": 4, \"xxh3\": \"0\"}}}";
     const char *const broken[] = {"",
                                   "{",
                                   "[]",
                                   "{\"version\": 1, \"files\": {}}",
                                   "{\"version\": 2, \"files\": {\"a\": {}}}",
                                   "{\"version\": 1, \"files\": {\"state.json\": 4}}",
-                                  "{\"version\": 1, \"files\": {\"../c/state.json\": "
-                                  "{\"bytes\": 4, \"xxh3\": \"0\"}}}"};
+                                  outside};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         write_text("c/manifest.json", broken[i]);
         assert_int_equal(cvy_checkpoint_verify("c", &is_there), CVY_ERR_DATA);
