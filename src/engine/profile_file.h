@@ -1,4 +1,4 @@
-/* profile.json as `convoy train --profile` wrote it: see docs/troubleshooting.md for what its members mean. */
+/* profile.json as `convoy train --profile` wrote it. */
 #ifndef CVY_ENGINE_PROFILE_FILE_H
 #define CVY_ENGINE_PROFILE_FILE_H
 

@@ -1,4 +1,4 @@
-# --profile: trace.json and profile.json have the form that docs/troubleshooting.md says, for replicas, stages and devices
+# --profile: trace.json and profile.json have their form, for replicas, stages and devices
 # with streams; nothing is written without it, and the weights are the same.
 . "$SOURCE/tests/cli/harness"
 python3 -c 'import json' 2>/dev/null || skip "no Python 3 with its standard library"
