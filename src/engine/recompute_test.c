@@ -37,7 +37,6 @@ static void test_same_bits(void **state) {
     check_same_bits("cpu", nothing, N_FEW);
     check_same_bits("cpu", freeze, N_FEW);
     check_same_bits("cpu", sync_bn, 4); /* pipelines refuse it */
-    check_same_bits("reference", nothing, 1);
 }
 
 static void test_async_same_bits(void **state) {

@@ -89,9 +89,7 @@ static void forward_reference(const struct cvy_reference *call) {
         if (a->training) {
             double m2;
             moments(&e, call->in[CVY_BATCH_NORM_X], c, &mean, &m2);
-            mean = (double)(float)
-                mean; /* as they are given out, so that who normalises by these gets the same */
-            var = (double)(float)(m2 / (double)e.m);
+            var = m2 / (double)e.m;
             if (e.m > 1) {
                 stats[c] = (double)e.images * mean;
                 stats[e.channels + c] = (double)e.images * m2 / (double)(e.m - 1);
