@@ -52,7 +52,8 @@ cvy_status cvy_pass_cast(const struct cvy_graph *g, cvy_dtype low, struct cvy_gr
 cvy_status cvy_pass_autodiff(struct cvy_graph *g);
 
 /* recompute: the backward pass makes again what batch-norms gave, from their inputs, instead of keeping it: the same
-   bits in less memory (but for the backend `reference`, whose statistics are rounded only where they are stored). After autodiff, before update. */
+   bits in less memory (but for the backend `reference`, whose statistics are rounded only where they are stored).
+   After autodiff, before update. */
 cvy_status cvy_pass_recompute(const struct cvy_graph *g, struct cvy_graph **out);
 
 /* update: orders the reducibles by stage, last first, cuts them into buckets of one stage each, and appends, for each
