@@ -74,19 +74,23 @@ out:
     return status;
 }
 
+cvy_status cvy_graph_copy_tables(struct cvy_graph *to, const struct cvy_graph *g, const cvy_value *map) {
+    for (size_t i = 0; i < g->reducibles.n; i++) {
+        struct cvy_reducible reducible = g->reducibles.data[i];
+        reducible.value = map[reducible.value];
+        reducible.target = reducible.target == CVY_NONE ? CVY_NONE : map[reducible.target];
+        CVY_TRY(cvy_vec_push(&to->reducibles, reducible));
+    }
+    for (size_t i = 0; i < g->outputs.n; i++)
+        CVY_TRY(cvy_graph_set_output(to, g->outputs.data[i].name, map[g->outputs.data[i].value]));
+    return CVY_OK;
+}
+
 /* Roots v.. up to `end`, which has not been made yet. */
 static cvy_status copy_roots_before(struct cvy_graph *to, const struct cvy_graph *g, cvy_value end,
                                     cvy_value *map) {
     for (cvy_value v = (cvy_value)to->values.n; v < end; v++)
         CVY_TRY(copy_root(to, &g->values.data[v], &map[v]));
-    return CVY_OK;
-}
-
-static cvy_status copy_tables(struct cvy_graph *to, const struct cvy_graph *g) {
-    for (size_t i = 0; i < g->reducibles.n; i++)
-        CVY_TRY(cvy_vec_push(&to->reducibles, g->reducibles.data[i]));
-    for (size_t i = 0; i < g->outputs.n; i++)
-        CVY_TRY(cvy_graph_set_output(to, g->outputs.data[i].name, g->outputs.data[i].value));
     return CVY_OK;
 }
 
@@ -116,7 +120,7 @@ cvy_status cvy_graph_rebatch(const struct cvy_graph *g, int64_t batch, struct cv
         CVY_TRY_OUT(cvy_graph_copy_node(to, g, node, map));
     }
     CVY_TRY_OUT(copy_roots_before(to, g, (cvy_value)g->values.n, map));
-    CVY_TRY_OUT(copy_tables(to, g));
+    CVY_TRY_OUT(cvy_graph_copy_tables(to, g, map));
     drop_batch_layouts(to);
     *out = to;
     to = NULL;

@@ -161,6 +161,9 @@ void cvy_graph_call(const struct cvy_graph *g, const struct cvy_node *node, stru
 cvy_status cvy_graph_add_grad(struct cvy_graph *g, const struct cvy_node *of, const char *op,
                               const void *attrs, const cvy_value *in, int n_in, cvy_value *out);
 
+/* Gives `to` the named outputs and the reducibles of g, whose values are map[] there. */
+cvy_status cvy_graph_copy_tables(struct cvy_graph *to, const struct cvy_graph *g, const cvy_value *map);
+
 /* A copy of g for another shard size: inputs with has_batch get the new one as first dimension, everything else
    is inferred again. Value and node indices are the same. Layouts stay on stored values only; those of inputs
    and results may depend on the shape, and are chosen again. */

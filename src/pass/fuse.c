@@ -122,10 +122,7 @@ static cvy_status copy_fused(const struct fuser *f, struct cvy_graph *to, cvy_va
             CVY_TRY(cvy_graph_copy_node(to, f->g, &f->g->nodes.data[i], map));
         }
     }
-    for (size_t i = 0; i < f->g->outputs.n; i++) {
-        CVY_TRY(cvy_graph_set_output(to, f->g->outputs.data[i].name, map[f->g->outputs.data[i].value]));
-    }
-    return CVY_OK;
+    return cvy_graph_copy_tables(to, f->g, map);
 }
 
 cvy_status cvy_pass_fuse(const struct cvy_graph *g, struct cvy_graph **out) {

@@ -23,13 +23,17 @@ static const struct cvy_node *maker_of(const struct rewriter *r, cvy_value v) {
     return node < 0 ? NULL : &r->g->nodes.data[node];
 }
 
-/* What the backward pass of the same stage reads. What goes to another stage is sent, and stays as it is. */
+/* Does the stage that computes v itself read it here? What goes to another stage is sent, and stays as it is. */
+static bool is_own(const struct rewriter *r, cvy_value v, int32_t stage) {
+    const struct cvy_node *maker = v == CVY_NONE ? NULL : maker_of(r, v);
+    return maker && maker->stage == stage;
+}
+
 static void find_kept(struct rewriter *r) {
     for (size_t i = 0; i < r->g->nodes.n; i++) {
         const struct cvy_node *node = &r->g->nodes.data[i];
         for (int k = 0; node->phase == CVY_PHASE_BACKWARD && k < node->n_in; k++) {
-            const struct cvy_node *maker = node->in[k] == CVY_NONE ? NULL : maker_of(r, node->in[k]);
-            if (maker && maker->stage == node->stage)
+            if (is_own(r, node->in[k], node->stage))
                 r->is_kept[node->in[k]] = true;
         }
     }
@@ -43,8 +47,7 @@ static bool can_remake(struct rewriter *r, cvy_value v);
 
 /* Is v there in the backward pass of this stage, without being kept for our sake? */
 static bool is_at_hand(struct rewriter *r, cvy_value v, int32_t stage) {
-    const struct cvy_node *maker = maker_of(r, v);
-    return maker && maker->stage == stage && (r->is_kept[v] || can_remake(r, v));
+    return is_own(r, v, stage) && (r->is_kept[v] || can_remake(r, v));
 }
 
 static bool can_remake(struct rewriter *r, cvy_value v) {
@@ -59,35 +62,42 @@ static bool can_remake(struct rewriter *r, cvy_value v) {
     return r->answer[v] == YES;
 }
 
-/* v in the backward pass: made again, if that can be done and has not been done yet, else its copy. */
+static cvy_status remake(struct rewriter *r, cvy_value v, cvy_value *out);
+
+/* The node that makes v again, after what it needs. */
+static cvy_status add_again(struct rewriter *r, cvy_value v) {
+    const struct cvy_node *norm = maker_of(r, v);
+    struct cvy_batch_norm_attrs attrs = *(const struct cvy_batch_norm_attrs *)norm->attrs;
+    cvy_value in[CVY_BATCH_NORM_RESIDUAL + 1], made[CVY_MAX_OUT];
+    struct cvy_node_spec spec = {.op = norm->op,
+                                 .attrs = &attrs,
+                                 .in = in,
+                                 .n_in = CVY_BATCH_NORM_RESIDUAL + 1,
+                                 .phase = CVY_PHASE_BACKWARD,
+                                 .stage = norm->stage,
+                                 .id = norm->id};
+    char *name;
+    attrs.training = false;
+    CVY_TRY(cvy_pool_printf(&r->to->pool, &name, "%s.again", norm->name));
+    spec.name = name;
+    CVY_TRY(remake(r, norm->in[CVY_BATCH_NORM_X], &in[CVY_BATCH_NORM_X]));
+    CVY_TRY(remake(r, residual_of(norm), &in[CVY_BATCH_NORM_RESIDUAL]));
+    in[CVY_BATCH_NORM_WEIGHT] = r->map[norm->in[CVY_BATCH_NORM_WEIGHT]];
+    in[CVY_BATCH_NORM_BIAS] = r->map[norm->in[CVY_BATCH_NORM_BIAS]];
+    in[CVY_BATCH_NORM_RUNNING_MEAN] = r->map[norm->out[CVY_BATCH_NORM_MEAN]];
+    in[CVY_BATCH_NORM_RUNNING_VAR] = r->map[norm->out[CVY_BATCH_NORM_VAR]];
+    CVY_TRY(cvy_graph_add_node(r->to, &spec, made));
+    r->again[v] = made[CVY_BATCH_NORM_Y];
+    return CVY_OK;
+}
+
+/* v in the backward pass of its stage: made again, once, if that can be done, else its copy. */
 static cvy_status remake(struct rewriter *r, cvy_value v, cvy_value *out) {
     *out = v == CVY_NONE ? CVY_NONE : r->map[v];
     if (v == CVY_NONE || !can_remake(r, v))
         return CVY_OK;
-    if (r->again[v] == CVY_NONE) {
-        const struct cvy_node *norm = maker_of(r, v);
-        struct cvy_batch_norm_attrs attrs = *(const struct cvy_batch_norm_attrs *)norm->attrs;
-        cvy_value in[CVY_BATCH_NORM_RESIDUAL + 1], made[CVY_MAX_OUT];
-        struct cvy_node_spec spec = {.op = norm->op,
-                                     .attrs = &attrs,
-                                     .in = in,
-                                     .n_in = CVY_BATCH_NORM_RESIDUAL + 1,
-                                     .phase = CVY_PHASE_BACKWARD,
-                                     .stage = norm->stage,
-                                     .id = norm->id};
-        char *name;
-        attrs.training = false;
-        CVY_TRY(cvy_pool_printf(&r->to->pool, &name, "%s.again", norm->name));
-        spec.name = name;
-        CVY_TRY(remake(r, norm->in[CVY_BATCH_NORM_X], &in[CVY_BATCH_NORM_X]));
-        CVY_TRY(remake(r, residual_of(norm), &in[CVY_BATCH_NORM_RESIDUAL]));
-        in[CVY_BATCH_NORM_WEIGHT] = r->map[norm->in[CVY_BATCH_NORM_WEIGHT]];
-        in[CVY_BATCH_NORM_BIAS] = r->map[norm->in[CVY_BATCH_NORM_BIAS]];
-        in[CVY_BATCH_NORM_RUNNING_MEAN] = r->map[norm->out[CVY_BATCH_NORM_MEAN]];
-        in[CVY_BATCH_NORM_RUNNING_VAR] = r->map[norm->out[CVY_BATCH_NORM_VAR]];
-        CVY_TRY(cvy_graph_add_node(r->to, &spec, made));
-        r->again[v] = made[CVY_BATCH_NORM_Y];
-    }
+    if (r->again[v] == CVY_NONE)
+        CVY_TRY(add_again(r, v));
     *out = r->again[v];
     return CVY_OK;
 }
@@ -97,8 +107,7 @@ static cvy_status copy_backward(struct rewriter *r, const struct cvy_node *node)
     cvy_status status = CVY_OK;
     CVY_TRY(CVY_ALLOC(in, (size_t)node->n_in));
     for (int k = 0; k < node->n_in; k++) {
-        const struct cvy_node *maker = node->in[k] == CVY_NONE ? NULL : maker_of(r, node->in[k]);
-        if (maker && maker->stage == node->stage)
+        if (is_own(r, node->in[k], node->stage))
             CVY_TRY_OUT(remake(r, node->in[k], &in[k]));
         else
             in[k] = node->in[k] == CVY_NONE ? CVY_NONE : r->map[node->in[k]];
@@ -108,18 +117,6 @@ static cvy_status copy_backward(struct rewriter *r, const struct cvy_node *node)
 out:
     free(in);
     return status;
-}
-
-static cvy_status copy_tables(struct rewriter *r) {
-    for (size_t i = 0; i < r->g->outputs.n; i++)
-        CVY_TRY(cvy_graph_set_output(r->to, r->g->outputs.data[i].name, r->map[r->g->outputs.data[i].value]));
-    for (size_t i = 0; i < r->g->reducibles.n; i++) {
-        struct cvy_reducible reducible = r->g->reducibles.data[i];
-        reducible.value = r->map[reducible.value];
-        reducible.target = reducible.target == CVY_NONE ? CVY_NONE : r->map[reducible.target];
-        CVY_TRY(cvy_vec_push(&r->to->reducibles, reducible));
-    }
-    return CVY_OK;
 }
 
 cvy_status cvy_pass_recompute(const struct cvy_graph *g, struct cvy_graph **out) {
@@ -139,7 +136,7 @@ cvy_status cvy_pass_recompute(const struct cvy_graph *g, struct cvy_graph **out)
         else
             CVY_TRY_OUT(cvy_graph_copy_node(r.to, g, node, r.map));
     }
-    CVY_TRY_OUT(copy_tables(&r));
+    CVY_TRY_OUT(cvy_graph_copy_tables(r.to, g, r.map));
     *out = r.to;
     r.to = NULL;
 out:

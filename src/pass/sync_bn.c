@@ -70,8 +70,7 @@ cvy_status cvy_pass_sync_bn(const struct cvy_graph *g, int64_t n_shards, struct 
         else
             CVY_TRY_OUT(cvy_graph_copy_node(r.to, g, node, r.map));
     }
-    for (size_t i = 0; i < g->outputs.n; i++)
-        CVY_TRY_OUT(cvy_graph_set_output(r.to, g->outputs.data[i].name, r.map[g->outputs.data[i].value]));
+    CVY_TRY_OUT(cvy_graph_copy_tables(r.to, g, r.map));
     *out = r.to;
     r.to = NULL;
 out:
