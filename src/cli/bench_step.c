@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 #include "cli/tuning.h"
 #include "engine/bench.h"
+#include "engine/json_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,13 +179,7 @@ static cvy_status write_trace(const struct cvy_bench *b, const char *path) {
         "{s:{s:s, s:s, s:s, s:s, s:I, s:I, s:i}, s:O}", "otherData", "model", b->task.options.model,
         "strategy", f.strategy, "schedule", b->task.plan->options.schedule, "devices", f.devices, "batch",
         (json_int_t)b->images, "shards", (json_int_t)f.shards, "threads", f.threads, "traceEvents", b->trace);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
-    json_decref(root);
-    if (!text)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", path);
-    cvy_status status = cvy_write_file(path, text, strlen(text));
-    free(text);
-    return status;
+    return cvy_write_json(path, root, JSON_COMPACT | JSON_REAL_PRECISION(12));
 }
 
 static cvy_status report(const struct cvy_bench *b, const struct options *o) {

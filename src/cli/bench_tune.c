@@ -4,6 +4,7 @@
 #include "cli/bench_tune.h"
 #include "cli/bench.h"
 #include "cli/tuning.h"
+#include "engine/json_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,16 +138,10 @@ static json_t *describe(const struct flag_values *values, const struct tuned *t,
 
 static cvy_status write_file(const struct flag_values *values, const struct tuned *t, const char *machine) {
     const struct options *o = values->options;
-    json_t *root = describe(values, t, machine);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(root);
-    if (!text)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", o->tuning_out);
-    cvy_status status = cvy_write_file(o->tuning_out, text, strlen(text));
-    free(text);
-    if (status == CVY_OK)
-        printf("written: %s; now: convoy train … --tuning %s\n", o->tuning_out, o->tuning_out);
-    return status;
+    CVY_TRY(
+        cvy_write_json(o->tuning_out, describe(values, t, machine), JSON_INDENT(2) | JSON_REAL_PRECISION(6)));
+    printf("written: %s; now: convoy train … --tuning %s\n", o->tuning_out, o->tuning_out);
+    return CVY_OK;
 }
 
 /* ---- the command --------------------------------------------------------------------------------------- */

@@ -1,10 +1,8 @@
 /* See run_file.h. */
 #include "cli/run_file.h"
 
-#include "base/file.h"
+#include "engine/json_file.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 static cvy_status fix(struct flag_values *values, const char *name, int64_t value) {
     char *text;
@@ -53,14 +51,7 @@ cvy_status run_file_write(struct flag_values *values, const struct cvy_trainer *
     cvy_plan_facts(t->task.plan, &facts);
     CVY_TRY(fix(values, "shards", facts.shards));
     CVY_TRY(fix(values, "threads-per-device", facts.threads));
-    json_t *root = describe(values, t, &facts, result);
-    char *text = root ? json_dumps(root, FLAGS_JSON) : NULL, *path;
-    json_decref(root);
-    if (!text)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s/run.json: no memory to write it", dir);
-    cvy_status status = cvy_pool_printf(&values->pool, &path, "%s/run.json", dir);
-    if (status == CVY_OK)
-        status = cvy_write_file(path, text, strlen(text));
-    free(text);
-    return status;
+    char *path;
+    CVY_TRY(cvy_pool_printf(&values->pool, &path, "%s/run.json", dir));
+    return cvy_write_json(path, describe(values, t, &facts, result), FLAGS_JSON);
 }

@@ -1,5 +1,5 @@
 /* What kind of work an event of a timeline is: one table for the report, tools/draw_timeline (through "kind" in a
-   trace), `convoy bench` and `convoy why`. */
+   trace) and `convoy bench`. */
 #ifndef CVY_ENGINE_EVENT_KIND_H
 #define CVY_ENGINE_EVENT_KIND_H
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/json_file.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -62,22 +63,17 @@ static cvy_status add_file(json_t *files, const char *folder, const char *name) 
 
 cvy_status cvy_manifest_write(const char *folder, const char *const *names, size_t n) {
     json_t *files = json_object(), *root = json_pack("{s:i, s:O}", "version", VERSION, "files", files);
-    char *path = NULL, *text = NULL;
+    char *path = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_path(folder, CVY_MANIFEST, "", &path));
     for (size_t i = 0; i < n; i++)
         CVY_TRY_OUT(add_file(files, folder, names[i]));
-    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    if (!text) {
-        status = CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", path);
-        goto out;
-    }
-    CVY_TRY_OUT(cvy_write_file(path, text, strlen(text)));
+    status = cvy_write_json(path, root, JSON_INDENT(2));
+    root = NULL;
 out:
     json_decref(files);
     json_decref(root);
     free(path);
-    free(text);
     return status;
 }
 

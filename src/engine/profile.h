@@ -1,7 +1,7 @@
 /* --profile: where the time of a training run goes. While it trains, the devices keep when each instruction of their
    newest steps ended, and the trainer how long steps waited for images; of a few steps every operator is kept. At the
-   end rank 0 writes two files: trace.json, those few steps for ui.perfetto.dev, and profile.json, which `convoy why`
-   reads (profile_file.h). */
+   end rank 0 writes two files: trace.json, those few steps for ui.perfetto.dev, and profile.json,
+   the means of what each instruction took. */
 #ifndef CVY_ENGINE_PROFILE_H
 #define CVY_ENGINE_PROFILE_H
 

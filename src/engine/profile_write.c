@@ -1,9 +1,11 @@
 /* See profile.h: the parts of all processes become trace.json and profile.json. */
 #include "engine/profile.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "engine/profile_file.h"
+#include "engine/json_file.h"
+#include "engine/replay_json.h"
 #include "engine/world.h"
 
 #include <sched.h>
@@ -143,17 +145,16 @@ out:
 
 /* ---- the files ------------------------------------------------------------------------------------------ */
 
-static cvy_status write_json(const char *dir, const char *name, const json_t *root, size_t flags) {
-    struct cvy_text path = {0};
-    char *text = json_dumps(root, flags);
-    cvy_text_printf(&path, "%s/%s", dir, name);
-    cvy_status status = path.status;
-    if (!text)
-        status = CVY_FAIL(CVY_ERR_MEMORY, "%s/%s: no memory to write it", dir, name);
-    if (status == CVY_OK)
-        status = cvy_write_file(path.data, text, strlen(text));
-    free(text);
-    cvy_text_free(&path);
+/* Takes `root`. */
+static cvy_status write_json(const char *dir, const char *name, json_t *root, size_t flags) {
+    char *path;
+    cvy_status status = cvy_path(dir, name, "", &path);
+    if (status != CVY_OK) {
+        json_decref(root);
+        return status;
+    }
+    status = cvy_write_json(path, root, flags);
+    free(path);
     return status;
 }
 
@@ -190,10 +191,10 @@ static cvy_status write_trace(const struct cvy_profile *p, const char *dir, cons
                               const json_t *parts) {
     json_t *events = json_array();
     cvy_status status = make_trace(p, parts, events);
-    json_t *root = json_pack("{s:O, s:O}", "otherData", about, "traceEvents", events);
     if (status == CVY_OK)
-        status = write_json(dir, "trace.json", root, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(root);
+        status =
+            write_json(dir, "trace.json", json_pack("{s:O, s:O}", "otherData", about, "traceEvents", events),
+                       JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(events);
     return status;
 }
@@ -233,6 +234,7 @@ static cvy_status write_sums(const struct cvy_profile *p, const char *dir, const
         json_object_set(root, times[k], json_object_get(slowest(parts), times[k]));
     json_object_set(root, "devices", devices);
     status = write_json(dir, "profile.json", root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    root = NULL;
 out:
     json_decref(root);
     json_decref(devices);

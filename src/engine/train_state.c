@@ -3,6 +3,7 @@
 #include "engine/train_state.h"
 
 #include "base/file.h"
+#include "engine/json_file.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -61,13 +62,7 @@ cvy_status cvy_train_state_write(const char *path, const struct cvy_train_state 
         json_decref(root);
         root = NULL;
     }
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!text)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: no memory to write it", path);
-    cvy_status status = cvy_write_file(path, text, strlen(text));
-    free(text);
-    return status;
+    return cvy_write_json(path, root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 }
 
 static cvy_status parse(const char *text, struct cvy_train_state *out) {
