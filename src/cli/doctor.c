@@ -18,11 +18,6 @@ static const struct doctor_check *const table[] = {
 
 static const char *const states[DOCTOR_N_STATES] = {"good", "note", "bad"};
 
-#define FLAG(name_, type_, field, help_, ...)                                                          \
-    {                                                                                                  \
-        .name = name_, .type = FLAG_##type_, .offset = offsetof(struct options, field), .help = help_, \
-        __VA_ARGS__                                                                                    \
-    }
 static const struct flag doctor_flags[] = {
     FLAG("output-dir", TEXT, output_dir, "look at the disk of this folder; default: this folder",
          .value_name = "DIR"),

@@ -14,14 +14,8 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag hello_flags[] = {
-    {.name = "timeout",
-     .type = FLAG_FLOAT,
-     .offset = offsetof(struct options, timeout_s),
-     .help = "seconds that a process waits for the others",
-     .initial = "10",
-     .min = 0.1,
-     .max = 1e6,
-     .is_own = true},
+    FLAG("timeout", FLOAT, timeout_s, "seconds that a process waits for the others", .initial = "10",
+         .min = 0.1, .max = 1e6, .is_own = true),
 };
 static const struct flag_group group_hello = {.title = "Hello", .flags = hello_flags, .n = 1};
 

@@ -105,4 +105,11 @@ cvy_status options_scale_lr(struct flag_values *values);
 cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,
                         struct cvy_task_options *out);
 
+/* A line of a table of flags: its name, type (flags.h), field of struct options, help, and what else it needs. */
+#define FLAG(name_, type_, field, help_, ...)                                                          \
+    {                                                                                                  \
+        .name = name_, .type = FLAG_##type_, .offset = offsetof(struct options, field), .help = help_, \
+        __VA_ARGS__                                                                                    \
+    }
+
 #endif

@@ -9,11 +9,6 @@
 
 #include <math.h>
 
-#define FLAG(name_, type_, field, help_, ...)                                                          \
-    {                                                                                                  \
-        .name = name_, .type = FLAG_##type_, .offset = offsetof(struct options, field), .help = help_, \
-        __VA_ARGS__                                                                                    \
-    }
 #define GROUP(id, title_)                  \
     const struct flag_group group_##id = { \
         .title = title_, .flags = id##_flags, .n = sizeof id##_flags / sizeof id##_flags[0]}

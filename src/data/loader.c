@@ -138,8 +138,7 @@ cvy_status cvy_loader_repeat(struct cvy_loader *loader, int64_t n_times) {
 }
 
 cvy_status cvy_loader_resize(struct cvy_loader *loader, int64_t side) {
-    CVY_TRY(cvy_transform_scale(&loader->full, loader->dataset, side, &loader->next_transform));
-    return CVY_OK;
+    return cvy_transform_scale(&loader->full, loader->dataset, side, &loader->next_transform);
 }
 
 cvy_status cvy_loader_skip_bad(struct cvy_loader *loader) {

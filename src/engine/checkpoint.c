@@ -137,6 +137,7 @@ static cvy_status load_average(struct cvy_ema *ema, const char *path, const stru
 static cvy_status write_files(const char *folder, cvy_session *session, const struct cvy_card *card,
                               const struct cvy_train_state *state, struct cvy_ema *ema) {
     char *path[N_FILES] = {NULL};
+    const bool is_writer = cvy_world_rank(session->plan->options.world) == 0;
     cvy_status status = CVY_OK;
     for (int i = 0; i < N_FILES && status == CVY_OK; i++)
         status = cvy_path(folder, files[i], "", &path[i]);
@@ -144,13 +145,13 @@ static cvy_status write_files(const char *folder, cvy_session *session, const st
         status = cvy_card_save(card, session, path[0]);
     if (status == CVY_OK)
         status = cvy_session_save_optimizer(session, path[1]);
-    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
+    if (status == CVY_OK && is_writer)
         status = cvy_train_state_write(path[2], state);
     if (status == CVY_OK && ema->session)
         status = save_average(ema, card, path[3]);
-    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
+    if (status == CVY_OK && is_writer)
         status = cvy_manifest_write(folder, files, N_CONTENTS);
-    if (status == CVY_OK && cvy_world_rank(session->plan->options.world) == 0)
+    if (status == CVY_OK && is_writer)
         status = cvy_sync_folder(folder);
     for (int i = 0; i < N_FILES; i++)
         free(path[i]);

@@ -257,6 +257,7 @@ static cvy_status settle(struct cvy_task *task) {
     CVY_TRY(cvy_world_in_turn(task->options.plan.world, open_model_and_data, task, "opening the data"));
     settle_exif(task);
     CVY_TRY(settle_input(task));
+    task->side = task->options.input[1];
     CVY_TRY(check_progressive(&task->options));
     CVY_TRY(settle_classes(task));
     CVY_TRY(settle_batch(task));
@@ -292,7 +293,7 @@ cvy_status cvy_task_resize(struct cvy_task *task, int64_t side) {
     const int64_t sizes[2] = {batch, n % batch};
     cvy_graph *graph = NULL;
     cvy_status status;
-    if (side == task->side || (task->side == 0 && side == task->options.input[1]))
+    if (side == task->side)
         return CVY_OK;
     CVY_TRY_OUT(cvy_loader_resize(task->train_loader, side));
     CVY_TRY_OUT(cvy_graph_new(&graph));

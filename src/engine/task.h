@@ -41,7 +41,7 @@ struct cvy_task {
     struct cvy_transform transform; /* of evaluation */
     cvy_plan *plan;
     cvy_session *session;
-    int64_t side; /* of training images, set by cvy_task_resize; 0: options.input's */
+    int64_t side; /* the height of training images: options.input's until cvy_task_resize */
 };
 
 /* Opens the data, settles the options, plans the network. `images` (may be NULL) is a data set to be used
