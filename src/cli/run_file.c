@@ -3,7 +3,6 @@
 
 #include "engine/json_file.h"
 
-
 static cvy_status fix(struct flag_values *values, const char *name, int64_t value) {
     char *text;
     CVY_TRY(cvy_pool_printf(&values->pool, &text, "%lld", (long long)value));
