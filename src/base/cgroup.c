@@ -136,3 +136,16 @@ double cvy_cgroup_memory(const char *root) {
     static const struct kind kind = {"memory", memory_v2, memory_v1};
     return least_limit(root, &kind);
 }
+
+double cvy_memory_free(const char *root) {
+    char path[PATH_MAX], line[128];
+    double available = 0, limit = cvy_cgroup_memory(root);
+    FILE *in =
+        snprintf(path, sizeof path, "%s/proc/meminfo", root) < (int)sizeof path ? fopen(path, "r") : NULL;
+    while (in && fgets(line, sizeof line, in))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            available = strtod(line + 13, NULL) * 1024; /* "1234 kB" */
+    if (in)
+        fclose(in);
+    return smaller(available, limit);
+}

@@ -63,6 +63,9 @@ static void assert_limit(limit_function *limit_of, double expected, const struct
 #define ASSERT_MEMORY(expected, ...) \
     assert_limit(cvy_cgroup_memory, expected, (const struct file[MAX_FILES]){__VA_ARGS__})
 
+#define ASSERT_FREE(expected, ...) \
+    assert_limit(cvy_memory_free, expected, (const struct file[MAX_FILES]){__VA_ARGS__})
+
 static void version_2(void **state) {
     (void)state;
     ASSERT_QUOTA(1.5, {"/proc/self/cgroup", "0::/a/b\n"}, {"/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"});
@@ -118,12 +121,21 @@ static void memory(void **state) {
                   {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"});
 }
 
+static void free_memory(void **state) {
+    (void)state;
+    ASSERT_FREE(2048000, {"/proc/meminfo", "MemTotal:  9000 kB\nMemAvailable:   2000 kB\nSwapFree: 7 kB\n"});
+    ASSERT_FREE(1e6, {"/proc/meminfo", "MemAvailable:   2000 kB\n"}, {"/proc/self/cgroup", "0::/a\n"},
+                {"/sys/fs/cgroup/a/memory.max", "1000000\n"});
+    ASSERT_FREE(2048000, {"/proc/meminfo", "MemAvailable:   2000 kB\n"}, {"/proc/self/cgroup", "0::/a\n"},
+                {"/sys/fs/cgroup/a/memory.max", "3000000\n"});
+    ASSERT_FREE(0, {"/proc/meminfo", "MemTotal:  9000 kB\n"});
+    ASSERT_FREE(0, {NULL, NULL});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(version_2),
-        cmocka_unit_test(version_1),
-        cmocka_unit_test(memory),
-        cmocka_unit_test(nothing_to_read),
+        cmocka_unit_test(version_2),   cmocka_unit_test(version_1),       cmocka_unit_test(memory),
+        cmocka_unit_test(free_memory), cmocka_unit_test(nothing_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,19 +106,22 @@ static cvy_status judge(const struct doctor *d) {
     return status;
 }
 
+static cvy_status examine(struct doctor *d) {
+    char recommended[256];
+    CVY_TRY(look(d));
+    recommend(d, recommended, sizeof recommended);
+    if (d->options->json == 1)
+        CVY_TRY(print_json(d, recommended));
+    else
+        print_text(d, recommended);
+    return judge(d);
+}
+
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     struct doctor d = {.options = o, .log = log, .root = o->root ? o->root : ""};
-    char recommended[256];
     CVY_TRY(command_no_rest(values));
-    cvy_status status = look(&d);
-    recommend(&d, recommended, sizeof recommended);
-    if (status == CVY_OK && o->json == 1)
-        status = print_json(&d, recommended);
-    else if (status == CVY_OK)
-        print_text(&d, recommended);
-    if (status == CVY_OK)
-        status = judge(&d);
+    cvy_status status = o->model ? doctor_fit(values, &d, log) : examine(&d);
     cvy_vec_free(&d.findings);
     cvy_pool_free(&d.pool);
     return status;
@@ -131,11 +134,14 @@ static void more_help(struct cvy_text *out) {
         "else 0.\n");
 }
 
-static const struct flag_group *const groups[] = {&group_doctor, &group_json, &group_common, NULL};
+static const struct flag_group *const groups[] = {
+    &group_doctor,  &group_json, &group_shape,     &group_freeze, &group_batch,  &group_devices,
+    &group_kernels, &group_step, &group_optimizer, &group_seed,   &group_common, NULL};
 
 const struct command command_doctor = {
     .name = "doctor",
-    .usage = "[--output-dir DIR] [--quick] [--root DIR] [--json]",
+    .usage = "[--output-dir DIR] [--quick] [--root DIR] [--json]     "
+             "with --model NAME [flags]: does training fit the devices?",
     .help = "say what is good on this machine, what is not, and what mends it",
     .groups = groups,
     .more_help = more_help,

@@ -56,6 +56,13 @@ bool doctor_path(const struct doctor *d, const char *path, char *out, size_t n_b
 enum { DOCTOR_BYTES = 32 };
 const char *doctor_bytes(char out[DOCTOR_BYTES], double n_bytes);
 
+/* ---- doctor_fit.c ---- */
+
+extern const struct doctor_check doctor_check_memory;
+/* Prints, for the network, batch and devices that the flags name, what each strategy takes on a device and whether that
+   fits. CVY_ERR_UNFIT: none does. Local. */
+cvy_status doctor_fit(struct flag_values *values, struct doctor *d, const cvy_log_sink *log);
+
 /* ---- doctor_child.c ---- */
 
 /* Runs a program of the PATH with its output, and that of what it starts, into `out`: what fits. Returns its exit

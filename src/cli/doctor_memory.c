@@ -62,9 +62,7 @@ static void check_memory(struct doctor *d) {
         doctor_say(d, DOCTOR_NOTE, "mount -t proc proc /proc", "/proc/meminfo cannot be read");
         return;
     }
-    d->memory = meminfo(text, "MemAvailable");
-    if (limit > 0 && limit < d->memory)
-        d->memory = limit;
+    d->memory = cvy_memory_free(d->root);
     say_memory(d, meminfo(text, "MemTotal"), limit);
     if (read_limit(d, "Max address space", &soft, &hard) && soft > 0)
         doctor_say(d, DOCTOR_NOTE, "ulimit -v unlimited", "addresses of this process: limited to %s",

@@ -46,6 +46,20 @@ size_t cvy_worker_bytes(const struct cvy_worker *worker, bool is_split) {
     return arena + other_bytes(worker);
 }
 
+struct cvy_needs cvy_worker_needs(const struct cvy_worker *worker) {
+    size_t bytes[CVY_N_SPACES];
+    measure(worker, false, bytes);
+    struct cvy_needs needs = {
+        .weights = bytes[CVY_SPACE_PERSIST] + bytes[CVY_SPACE_PACKED],
+        .gradients = bytes[CVY_SPACE_SUM] + bytes[CVY_SPACE_TOTAL],
+        .activations = bytes[CVY_SPACE_SLOT] + bytes[CVY_SPACE_ROWS],
+        .workspace = bytes[CVY_SPACE_SCRATCH],
+        .other = bytes[CVY_SPACE_NONE] + other_bytes(worker),
+    };
+    needs.all = needs.weights + needs.gradients + needs.activations + needs.workspace + needs.other;
+    return needs;
+}
+
 size_t cvy_arena_bytes(const struct cvy_worker *worker, bool is_split) {
     size_t bytes[CVY_N_SPACES], total = 0;
     measure(worker, is_split, bytes);

@@ -13,13 +13,23 @@ static double mb(size_t n_bytes) { return (double)n_bytes / 1e6; }
 
 static size_t bytes_of(const struct cvy_worker *w) { return cvy_worker_bytes(w, false); }
 
-size_t cvy_plan_bytes(const struct cvy_plan *plan) {
-    size_t most = 0;
-    for (int i = 0; i < plan->team.n; i++) {
-        size_t n = bytes_of(&plan->team.workers[i]);
-        most = n > most ? n : most;
-    }
+const struct cvy_worker *cvy_plan_largest(const struct cvy_plan *plan) {
+    const struct cvy_worker *most = &plan->team.workers[0];
+    for (int i = 1; i < plan->team.n; i++)
+        if (bytes_of(&plan->team.workers[i]) > bytes_of(most))
+            most = &plan->team.workers[i];
     return most;
+}
+
+size_t cvy_plan_bytes(const struct cvy_plan *plan) { return bytes_of(cvy_plan_largest(plan)); }
+
+/* " (of cpu:0: weights 2.5, gradients 1.1, activations 227.1, workspace 9.2, other 0.1)" */
+static void print_categories(const struct cvy_plan *plan, struct cvy_text *out) {
+    const struct cvy_worker *most = cvy_plan_largest(plan);
+    const struct cvy_needs n = cvy_worker_needs(most);
+    cvy_text_printf(
+        out, " (of %s: weights %.1f, gradients %.1f, activations %.1f, workspace %.1f, other %.1f)",
+        most->device->name, mb(n.weights), mb(n.gradients), mb(n.activations), mb(n.workspace), mb(n.other));
 }
 
 /* "61.3 MB on each device", or "61.3 MB on cpu:0, 40.2 MB on cpu:1". */
@@ -30,6 +40,7 @@ static void print_needs(const struct cvy_plan *plan, struct cvy_text *out) {
         is_same &= bytes_of(&workers[i]) == bytes_of(&workers[0]);
     if (is_same && plan->team.n > 1) {
         cvy_text_printf(out, "%.1f MB on each device", mb(cvy_plan_bytes(plan)));
+        print_categories(plan, out);
         return;
     }
     for (int i = 0; i < plan->team.n && i < MAX_NAMED; i++)
@@ -37,6 +48,7 @@ static void print_needs(const struct cvy_plan *plan, struct cvy_text *out) {
                         workers[i].device->name);
     if (plan->team.n > MAX_NAMED)
         cvy_text_printf(out, ", at most %.1f MB on any", mb(cvy_plan_bytes(plan)));
+    print_categories(plan, out);
 }
 
 cvy_status cvy_plan_measure(struct cvy_plan *plan) {
@@ -45,6 +57,25 @@ cvy_status cvy_plan_measure(struct cvy_plan *plan) {
         CVY_TRY(cvy_world_max(plan->options.world, &most, "memory of the devices"));
     plan->is_fitting = limit == 0 || most <= limit;
     return CVY_OK;
+}
+
+cvy_status cvy_plan_check_free(const struct cvy_plan *plan, double n_free) {
+    struct cvy_text needs = {0};
+    size_t all = 0;
+    for (int i = 0; i < plan->team.n; i++)
+        all += bytes_of(&plan->team.workers[i]);
+    if (!plan->backend->is_host_memory || plan->options.device_memory || n_free <= 0 || (double)all <= n_free)
+        return CVY_OK;
+    print_needs(plan, &needs);
+    cvy_status status = needs.status;
+    if (status == CVY_OK)
+        status =
+            CVY_FAIL(CVY_ERR_MEMORY,
+                     "strategy %s needs %s, %.1f MB in this process, and %.1f MB of memory is free: take a "
+                     "smaller batch, more shards, or --device-memory %.0fM to try all the same",
+                     plan->strategy->name, needs.data, mb(all), n_free / 1e6, mb(cvy_plan_bytes(plan)) + 1);
+    cvy_text_free(&needs);
+    return status;
 }
 
 /* ---- stages ---------------------------------------------------------------------------------------- */

@@ -111,6 +111,28 @@ static void test_later_growth_is_limited(void **state) {
     cvy_graph_free(g);
 }
 
+/* What the parts are for adds up, and a machine with less memory than that is told from one with enough. */
+static void test_a_machine_has_too_little(void **state) {
+    (void)state;
+    const struct setup setup = {"cpu:0-1", "pipeline", NULL, NULL};
+    cvy_graph *g = make_graph(16);
+    cvy_plan *plan = plan_of(g, &setup);
+    double all = 0;
+    for (int d = 0; d < plan->team.n; d++) {
+        const struct cvy_needs needs = cvy_worker_needs(&plan->team.workers[d]);
+        assert_int_equal(needs.all, cvy_worker_bytes(&plan->team.workers[d], false));
+        assert_true(needs.weights > 0 && needs.gradients > 0 && needs.activations > 0);
+        all += (double)needs.all;
+    }
+    assert_ok(cvy_plan_check_free(plan, 0)); /* not known */
+    assert_ok(cvy_plan_check_free(plan, all));
+    assert_fails(cvy_plan_check_free(plan, all - 1), CVY_ERR_MEMORY, "activations");
+    plan->options.device_memory = (int64_t)all;
+    assert_ok(cvy_plan_check_free(plan, all - 1));
+    cvy_plan_free(plan);
+    cvy_graph_free(g);
+}
+
 /* Far more activations than what crosses a cut between two stages. */
 static cvy_graph *make_deep_graph(void) {
     static const char *const convs[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
@@ -189,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_plan_knows_what_the_session_takes),
         cmocka_unit_test(test_the_limit_is_exact),
+        cmocka_unit_test(test_a_machine_has_too_little),
         cmocka_unit_test(test_later_growth_is_limited),
         cmocka_unit_test(test_ways_out_are_right),
         cmocka_unit_test(test_stages_are_cut_to_fit),

@@ -75,6 +75,21 @@ cvy_status cvy_plan_measure(struct cvy_plan *plan);
 cvy_status cvy_plan_check_memory(const struct cvy_plan *plan, const cvy_plan_options *asked);
 /* The largest memory of a device: what it takes, or will take. */
 size_t cvy_plan_bytes(const struct cvy_plan *plan);
+/* Of one worker: its bytes by what they are for. */
+struct cvy_needs {
+    size_t weights;     /* stored values (parameters, buffers, optimiser state) and their packed copies */
+    size_t gradients;   /* with partial sums, and those of an update's earlier batches */
+    size_t activations; /* of all shards in flight, and rows that they exchange */
+    size_t workspace;   /* of the kernels */
+    size_t other;       /* staging, messages to other stages, images as they come */
+    size_t all;         /* their sum: cvy_worker_bytes, unless split calls made the arena larger */
+};
+struct cvy_needs cvy_worker_needs(const struct cvy_worker *worker);
+/* Of the plan's devices of this process, the one that needs the most. */
+const struct cvy_worker *cvy_plan_largest(const struct cvy_plan *plan);
+/* Before anything is allocated in host memory: CVY_ERR_MEMORY, by category, when the devices of this process need more
+   than this machine or its cgroup has left. With device_memory, whoever gave it decides: CVY_OK. Local. */
+cvy_status cvy_plan_check_free(const struct cvy_plan *plan, double n_free);
 
 /* ---- explain.c ---- */
 

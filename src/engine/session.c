@@ -2,6 +2,7 @@
 #include "engine/session.h"
 #include "engine/world.h"
 
+#include "base/cgroup.h"
 #include "graph/init.h"
 #include "rt/tree.h"
 
@@ -56,6 +57,8 @@ cvy_status cvy_session_new(cvy_plan *plan, cvy_session **out) {
     if (plan->is_used)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "this plan has a session already: free it first, or make another plan");
+    CVY_TRY(cvy_world_meet_failure(plan->options.world, cvy_plan_check_free(plan, cvy_memory_free("")),
+                                   "memory"));
     CVY_TRY(cvy_plan_connect(plan));
     CVY_TRY(CVY_ALLOC(session, 1));
     session->plan = plan;
