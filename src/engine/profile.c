@@ -163,6 +163,14 @@ static json_t *instructions_of(const struct cvy_worker *w) {
     return list;
 }
 
+static json_t *bucket_bytes_of(const struct cvy_program *program) {
+    json_t *list = json_array();
+    for (size_t b = 0; list && b < program->buckets.n; b++)
+        json_array_append_new(list,
+                              json_integer((json_int_t)(program->buckets.data[b].n_floats * sizeof(float))));
+    return list;
+}
+
 /* Of each step that is kept: when it began, in ns of this machine's clock, and how long after the one before it each
    instruction ended. */
 static json_t *spans_of(const struct cvy_spans *spans) {
@@ -182,10 +190,11 @@ static json_t *device_part(const struct cvy_profile *p, int k) {
     const struct cvy_worker *w = &plan->team.workers[k];
     double share = 0;
     (void)cvy_plan_stage_layers(plan, w->program->stage, &share);
-    return json_pack("{s:i, s:s, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "device", (int)w->rank, "name",
+    return json_pack("{s:i, s:s, s:i, s:i, s:i, s:f, s:o, s:o, s:o, s:o}", "device", (int)w->rank, "name",
                      w->device->name, "process", cvy_world_rank(plan->options.world), "stage",
                      (int)w->program->stage, "replica", (int)w->program->replica, "cost", share, "operators",
-                     operators_of(p, k), "instructions", instructions_of(w), "spans", spans_of(&w->spans));
+                     operators_of(p, k), "bucket_bytes", bucket_bytes_of(w->program), "instructions",
+                     instructions_of(w), "spans", spans_of(&w->spans));
 }
 
 cvy_status cvy_profile_part(const struct cvy_profile *p, json_t **out) {

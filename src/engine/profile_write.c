@@ -253,15 +253,16 @@ static json_t *describe(const struct cvy_task *task) {
     const cvy_plan_options *o = &task->plan->options;
     struct cvy_plan_facts f;
     cvy_plan_facts(task->plan, &f);
-    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:I, s:f, s:f, s:b}",
-                     "version", 1, "convoy", cvy_version(), "model", task->options.model, "data",
-                     task->options.data ? task->options.data : "", "batch_size",
-                     (json_int_t)task->options.loader.batch_size, "accumulate", (json_int_t)o->accumulate,
-                     "strategy", f.strategy, "schedule", o->schedule ? o->schedule : "", "device_list",
-                     f.devices, "processes", f.n_processes, "shards", (json_int_t)f.shards, "threads",
-                     f.threads, "workers", task->options.loader.workers, "cores",
-                     (json_int_t)permitted_cores(), "bucket_mb", o->bucket_mb, "first_bucket_mb",
-                     o->first_bucket_mb, "has_streams", (int)(task->plan->backend->streams != NULL));
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:I, s:f, s:f, s:I, s:b}",
+        "version", 1, "convoy", cvy_version(), "model", task->options.model, "data",
+        task->options.data ? task->options.data : "", "images", (json_int_t)task->train->n, "batch_size",
+        (json_int_t)task->options.loader.batch_size, "accumulate", (json_int_t)o->accumulate, "strategy",
+        f.strategy, "schedule", o->schedule ? o->schedule : "", "device_list", f.devices, "processes",
+        f.n_processes, "shards", (json_int_t)f.shards, "threads", f.threads, "workers",
+        task->options.loader.workers, "cores", (json_int_t)permitted_cores(), "bucket_mb", o->bucket_mb,
+        "first_bucket_mb", o->first_bucket_mb, "device_memory", (json_int_t)o->device_memory, "has_streams",
+        (int)(task->plan->backend->streams != NULL));
 }
 
 cvy_status cvy_profile_save(const struct cvy_profile *p, const struct cvy_task *task, const char *dir) {
