@@ -84,7 +84,8 @@ static cvy_status print_json(const struct doctor *d, const char *recommended) {
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "check", f->check, "state",
                                               states[f->state], "text", f->text, "mend", f->mend));
     }
-    return command_print_json(json_pack("{s:o, s:s}", "findings", list, "recommended", recommended));
+    return command_print_json(
+        json_pack("{s:o, s:O?, s:s}", "findings", list, "measured", d->measured, "recommended", recommended));
 }
 
 /* The names of the checks that found something bad, each once. */
@@ -106,9 +107,10 @@ static cvy_status judge(const struct doctor *d) {
     return status;
 }
 
-static cvy_status examine(struct doctor *d) {
+static cvy_status examine(struct flag_values *values, struct doctor *d) {
     char recommended[256];
     CVY_TRY(look(d));
+    CVY_TRY(doctor_load(values, d));
     recommend(d, recommended, sizeof recommended);
     if (d->options->json == 1)
         CVY_TRY(print_json(d, recommended));
@@ -121,9 +123,10 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     struct doctor d = {.options = o, .log = log, .root = o->root ? o->root : ""};
     CVY_TRY(command_no_rest(values));
-    cvy_status status = o->model ? doctor_fit(values, &d, log) : examine(&d);
+    cvy_status status = o->model ? doctor_fit(values, &d, log) : examine(values, &d);
     cvy_vec_free(&d.findings);
     cvy_pool_free(&d.pool);
+    json_decref(d.measured);
     return status;
 }
 
@@ -135,13 +138,14 @@ static void more_help(struct cvy_text *out) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_doctor,  &group_json, &group_shape,     &group_freeze, &group_batch,  &group_devices,
-    &group_kernels, &group_step, &group_optimizer, &group_seed,   &group_common, NULL};
+    &group_doctor, &group_json,      &group_data,  &group_prepare, &group_augment,
+    &group_shape,  &group_freeze,    &group_batch, &group_devices, &group_kernels,
+    &group_step,   &group_optimizer, &group_seed,  &group_common,  NULL};
 
 const struct command command_doctor = {
     .name = "doctor",
-    .usage = "[--output-dir DIR] [--quick] [--root DIR] [--json]     "
-             "with --model NAME [flags]: does training fit the devices?",
+    .usage = "[--quick] [--devices LIST] [--data SPEC] [--output-dir DIR] [--json]; "
+             "--model NAME [flags]: does it fit?",
     .help = "say what is good on this machine, what is not, and what mends it",
     .groups = groups,
     .more_help = more_help,

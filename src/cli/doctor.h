@@ -21,6 +21,7 @@ struct doctor {
     struct cvy_pool pool; /* owns the texts of findings */
     CVY_VEC(struct doctor_finding) findings;
     cvy_status status; /* the first finding that there was no memory for */
+    json_t *measured;  /* an object: what was measured, and the numbers */
 
     /* what later checks and the recommendation go by; 0: not known */
     int64_t n_cores; /* that this process keeps busy */
@@ -41,6 +42,8 @@ struct doctor_check {
 /* Adds a finding of the present check. `mend` may be NULL, is copied. Local. */
 void doctor_say(struct doctor *d, enum doctor_state state, const char *mend, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Keeps a number for --json: "cpu:0 memory GB/s". Local. */
+void doctor_measured(struct doctor *d, const char *name, double value);
 /* The beginning of a file below the root, what fits; false: there is none. Local. */
 bool doctor_read(const struct doctor *d, const char *path, char *out, size_t n_bytes);
 /* The first word of a small file as a number; `otherwise` where there is none. Local. */
@@ -62,6 +65,11 @@ extern const struct doctor_check doctor_check_memory;
 /* Prints, for the network, batch and devices that the flags name, what each strategy takes on a device and whether that
    fits. CVY_ERR_UNFIT: none does. Local. */
 cvy_status doctor_fit(struct flag_values *values, struct doctor *d, const cvy_log_sink *log);
+
+/* ---- doctor_speed.c ---- */
+
+/* With --data: how fast the loader is, unless that is not to be tried. CVY_ERR_USAGE: the flags. Local. */
+cvy_status doctor_load(struct flag_values *values, struct doctor *d);
 
 /* ---- doctor_child.c ---- */
 

@@ -21,6 +21,13 @@ void doctor_say(struct doctor *d, enum doctor_state state, const char *mend, con
     d->status = d->status ? d->status : status;
 }
 
+void doctor_measured(struct doctor *d, const char *name, double value) {
+    if (!d->measured)
+        d->measured = json_object();
+    if (json_object_set_new(d->measured, name, json_real(value)) != 0 && d->status == CVY_OK)
+        d->status = CVY_FAIL(CVY_ERR_MEMORY, "no memory for what was measured");
+}
+
 bool doctor_path(const struct doctor *d, const char *path, char *out, size_t n_bytes) {
     return snprintf(out, n_bytes, "%s%s", d->root, path) < (int)n_bytes;
 }

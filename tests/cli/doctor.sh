@@ -152,3 +152,26 @@ ok doctor hello
 has out '1 process met'
 ok doctor --help
 has out 'Exit code: 5'
+
+# the self-tests; without mpirun, which is another's affair
+PATH=/nowhere "$CONVOY" doctor --devices cpu:0-1 --data digits --json >out 2>err
+rc=$?
+[ $rc -eq 0 ] || [ $rc -eq 5 ] || { cat out err; die "exit code $rc"; }
+python3 -c '
+import json
+doc = json.load(open("out"))
+said = [f["text"] for f in doc["findings"] if f["check"] == "speed"]
+assert len(said) == 3 and "cpu:0 and cpu:1 add up right" in said[2], said
+names = ["loader images/s", "cpu:0 cpu:1 all-reduce GB/s"]
+for a in 0, 1:
+    names += [f"cpu:{a} {what}" for what in ("convolutions GFLOP/s", "products GFLOP/s", "memory GB/s")]
+assert sorted(names) == sorted(doc["measured"]), doc["measured"]
+assert all(v > 0 for v in doc["measured"].values()), doc["measured"]' || { cat out err; die "not those numbers"; }
+PATH=/nowhere "$CONVOY" doctor --devices async:0-2 >out 2>err
+line '[a-z]*' speed 'async:2, all at work: convolutions [0-9]* GFLOP/s'
+line good speed '3 pairs of devices add up right'
+PATH=/nowhere "$CONVOY" doctor --devices cpu:0 --data folder:none >out 2>err
+same $? 5 "the exit code where the data are missing"
+mended 'convoy data check' loader
+"$CONVOY" doctor --quick --devices cpu:0 --data digits >out 2>err
+! grep -q -e '^[a-z]* *speed' -e '^[a-z]* *loader' out || { cat out; die "--quick measures"; }
