@@ -1,5 +1,5 @@
-/* Reading and writing of whole files. Invariant of a writer: while it is open, its temporary file exists and is ours;
-   when it is closed, by success or failure, that file is gone. */
+/* Reading and writing of whole files. Invariant of a writer: while it has the name of a temporary file, that file exists
+   and is ours; when it has none, after success or failure, the file is gone. */
 #include "base/file.h"
 
 #include "base/mem.h"
@@ -116,10 +116,10 @@ cvy_status cvy_append_whole(int fd, const char *path, const void *bytes, size_t 
 }
 
 void cvy_writer_abandon(struct cvy_writer *writer) {
-    if (writer->fd_plus_1) {
+    if (writer->fd_plus_1)
         close(writer->fd_plus_1 - 1);
+    if (writer->tmp)
         unlink(writer->tmp);
-    }
     free(writer->path);
     free(writer->tmp);
     *writer = (struct cvy_writer){0};
@@ -135,22 +135,26 @@ static cvy_status writer_fail(struct cvy_writer *writer, const char *what) {
 /* Opens the temporary file path + suffix. */
 static cvy_status begin(struct cvy_writer *writer, const char *path, const char *suffix, int flags) {
     struct stat info;
+    char *tmp = NULL;
     *writer = (struct cvy_writer){.path = strdup(path)};
-    if (!writer->path || asprintf(&writer->tmp, "%s%s", path, suffix) < 0) {
-        free(writer->path);
-        *writer = (struct cvy_writer){0};
+    if (!writer->path || asprintf(&tmp, "%s%s", path, suffix) < 0) {
+        cvy_writer_abandon(writer);
         return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for the name of %s", path);
     }
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        cvy_status status = CVY_FAIL(
-            CVY_ERR_IO, "%s: is there already and is not a regular file: name another file to write", path);
+        free(tmp);
         cvy_writer_abandon(writer);
+        return CVY_FAIL(CVY_ERR_IO,
+                        "%s: is there already and is not a regular file: name another file to write", path);
+    }
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+    if (fd < 0) {
+        cvy_status status = writer_fail(writer, "cannot be written");
+        free(tmp);
         return status;
     }
-    int fd = open(writer->tmp, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
-    if (fd < 0)
-        return writer_fail(writer, "cannot be written");
     writer->fd_plus_1 = fd + 1;
+    writer->tmp = tmp;
     return CVY_OK;
 }
 
@@ -182,13 +186,23 @@ cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_
     return CVY_OK;
 }
 
-cvy_status cvy_writer_commit(struct cvy_writer *writer) {
-    if (fsync(writer->fd_plus_1 - 1) != 0 && errno != EINVAL) /* EINVAL: a file system without it */
+cvy_status cvy_writer_close(struct cvy_writer *writer) {
+    const int fd = writer->fd_plus_1 - 1;
+    if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: a file system without it */
         return writer_fail(writer, "cannot be written");
+    writer->fd_plus_1 = 0;
+    if (close(fd) != 0)
+        return writer_fail(writer, "cannot be written");
+    return CVY_OK;
+}
+
+cvy_status cvy_writer_commit(struct cvy_writer *writer) {
+    if (writer->fd_plus_1)
+        CVY_TRY(cvy_writer_close(writer));
     if (rename(writer->tmp, writer->path) != 0)
         return writer_fail(writer, "cannot be replaced");
-    close(writer->fd_plus_1 - 1);
-    writer->fd_plus_1 = 0; /* nothing is left to unlink */
+    free(writer->tmp);
+    writer->tmp = NULL; /* nothing is left to unlink */
     cvy_writer_abandon(writer);
     return CVY_OK;
 }

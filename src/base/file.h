@@ -33,17 +33,21 @@ cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
    `path` is for the error. */
 cvy_status cvy_append_whole(int fd, const char *path, const void *bytes, size_t n_bytes);
 
-/* The same as cvy_write_file in pieces: begin, append as often as needed, then commit. Append and commit that fail
+/* The same as cvy_write_file in pieces: begin, append as often as needed, then commit. Append, close and commit that fail
    remove the temporary file and release everything; cvy_writer_abandon does so without an error, and accepts a writer
    that is zero-initialised, committed, failed or abandoned already. */
 struct cvy_writer {
     int fd_plus_1; /* 0: closed, so that zero-initialised is closed */
-    char *path, *tmp;
+    char *path;
+    char *tmp; /* the temporary file; NULL: there is none */
 };
 cvy_status cvy_writer_begin(struct cvy_writer *writer, const char *path);
 /* For a path that several processes may write at once: the temporary file is "path.RANDOM.tmp", each has its own. */
 cvy_status cvy_writer_begin_shared(struct cvy_writer *writer, const char *path);
 cvy_status cvy_writer_append(struct cvy_writer *writer, const void *bytes, size_t n_bytes);
+/* All is on the disk, nothing more can be appended, and the file takes no descriptor until it is committed: for many
+   files that appear together. */
+cvy_status cvy_writer_close(struct cvy_writer *writer);
 cvy_status cvy_writer_commit(struct cvy_writer *writer);
 void cvy_writer_abandon(struct cvy_writer *writer);
 

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cvy_test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,30 @@ static void test_pieces(void **state) {
     free(bytes);
 }
 
+/* Many files may be begun and whole before the first appears: each takes no descriptor while it waits. */
+static void test_closed(void **state) {
+    struct folder *folder = *state;
+    struct cvy_writer writer;
+    char *bytes;
+    size_t n;
+    assert_int_equal(cvy_writer_begin(&writer, folder->file), CVY_OK);
+    const int fd = writer.fd_plus_1 - 1;
+    assert_int_equal(cvy_writer_append(&writer, "whole", 5), CVY_OK);
+    assert_int_equal(cvy_writer_close(&writer), CVY_OK);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    assert_int_equal(access(folder->tmp, F_OK), 0);
+    assert_int_equal(access(folder->file, F_OK), -1);
+    cvy_writer_abandon(&writer);
+    assert_int_equal(access(folder->tmp, F_OK), -1);
+    assert_int_equal(cvy_writer_begin(&writer, folder->file), CVY_OK);
+    assert_int_equal(cvy_writer_append(&writer, "whole", 5), CVY_OK);
+    assert_int_equal(cvy_writer_close(&writer), CVY_OK);
+    assert_int_equal(cvy_writer_commit(&writer), CVY_OK);
+    assert_int_equal(cvy_read_file(folder->file, 100, &bytes, &n), CVY_OK);
+    assert_string_equal(bytes, "whole");
+    free(bytes);
+}
+
 static void test_abandoned(void **state) {
     struct folder *folder = *state;
     struct cvy_writer writer;
@@ -149,6 +174,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fifo, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pieces, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abandoned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_shared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unwritable, set_up, tear_down),

@@ -142,14 +142,6 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag audit_flags[] = {
-    {.name = "workers",
-     .type = FLAG_INT,
-     .offset = offsetof(struct options, workers),
-     .help = "threads that read",
-     .letter = 'j',
-     .initial = "2",
-     .min = 1,
-     .max = 256},
     {.name = "fix",
      .type = FLAG_TEXT,
      .offset = offsetof(struct options, fix),
@@ -159,9 +151,10 @@ static const struct flag audit_flags[] = {
      .is_not_kept = true},
 };
 static const struct flag_group group_audit = {
-    .title = "Reading", .flags = audit_flags, .n = sizeof audit_flags / sizeof audit_flags[0]};
+    .title = "Mending", .flags = audit_flags, .n = sizeof audit_flags / sizeof audit_flags[0]};
 
-static const struct flag_group *const groups[] = {&group_audit, &group_json, &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_reading, &group_audit, &group_json, &group_common,
+                                                  NULL};
 
 const struct command command_data_check = {
     .name = "data check",

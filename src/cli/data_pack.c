@@ -1,5 +1,6 @@
 /* convoy data pack: a data set of image files, written as tar shards. */
 #include "cli/command.h"
+#include "cli/reading.h"
 #include "data/pack.h"
 
 #include <stdio.h>
@@ -8,7 +9,9 @@
 static cvy_status pack_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     static const char format[] = "tar:";
     cvy_dataset *train = NULL, *val = NULL;
-    struct cvy_pack pack = {.max_side = options->max_side, .shard_bytes = options->shard_size};
+    struct cvy_pack pack = {.max_side = options->max_side,
+                            .shard_bytes = options->shard_size,
+                            .n_workers = (int)options->workers};
     cvy_status status;
     if (!options->to || strncmp(options->to, format, sizeof format - 1) != 0)
         return CVY_FAIL(CVY_ERR_USAGE, "name where the shards go, as in --to tar:packed/photos");
@@ -57,7 +60,7 @@ static const struct flag pack_flags[] = {
 static const struct flag_group group_pack = {
     .title = "Packing", .flags = pack_flags, .n = sizeof pack_flags / sizeof pack_flags[0]};
 
-static const struct flag_group *const groups[] = {&group_pack, &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_pack, &group_reading, &group_common, NULL};
 
 const struct command command_data_pack = {
     .name = "data pack",

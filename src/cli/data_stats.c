@@ -129,19 +129,7 @@ out:
     return status;
 }
 
-static const struct flag stats_flags[] = {
-    {.name = "workers",
-     .type = FLAG_INT,
-     .offset = offsetof(struct options, workers),
-     .help = "threads that read",
-     .letter = 'j',
-     .initial = "2",
-     .min = 1,
-     .max = 256},
-};
-static const struct flag_group group_stats = {.title = "Reading", .flags = stats_flags, .n = 1};
-
-static const struct flag_group *const groups[] = {&group_stats, &group_json, &group_common, NULL};
+static const struct flag_group *const groups[] = {&group_reading, &group_json, &group_common, NULL};
 
 const struct command command_data_stats = {
     .name = "data stats",

@@ -23,3 +23,8 @@ struct cvy_survey_progress reading_progress(struct reading *reading) {
     const bool is_seen = printer_is_terminal(STDERR_FILENO);
     return (struct cvy_survey_progress){.tell = is_seen ? draw : NULL, .context = reading};
 }
+
+static const struct flag flags[] = {
+    FLAG("workers", INT, workers, "threads that read", .letter = 'j', .initial = "2", .min = 1, .max = 256),
+};
+const struct flag_group group_reading = {.title = "Reading", .flags = flags, .n = 1};

@@ -2,7 +2,10 @@
 #ifndef CVY_CLI_READING_H
 #define CVY_CLI_READING_H
 
+#include "cli/options.h"
 #include "data/survey.h"
+
+extern const struct flag_group group_reading; /* --workers, at least 1 */
 
 struct reading {
     const char *done; /* what was done with the images: "checked" */

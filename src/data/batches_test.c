@@ -69,7 +69,7 @@ static int make_views(void **state) {
     struct cvy_dataset *train = open_ok_below("folder", "set", CVY_SPLIT_TRAIN),
                        *val = open_ok_below("folder", "set", CVY_SPLIT_VAL);
     snprintf(prefix, sizeof prefix, "%s/packed", root);
-    struct cvy_pack pack = {.prefix = prefix, .shard_bytes = 10000};
+    struct cvy_pack pack = {.prefix = prefix, .shard_bytes = 10000, .n_workers = 3};
     assert_int_equal(cvy_pack_write(train, val, &pack), CVY_OK);
     assert_true(pack.n_shards > 2);
     cvy_dataset_free(train);

@@ -1,30 +1,35 @@
 /* See pack.h. A shard holds the list of classes, then for each sample NUMBER.EXT and NUMBER.cls, the place of its class
-   in the list. Until all are whole, the shards have temporary names. */
+   in the list. Workers make the samples (pack_sample.c), the calling thread writes them in their order. Until all are
+   whole, the shards have temporary names; only the one that grows is open. */
 #include "data/pack.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "data/decode.h"
-#include "data/encode_jpeg.h"
-#include "data/file_facts.h"
-#include "data/resize.h"
+#include "data/pack_sample.h"
+#include "data/prefetch.h"
 #include "data/tar_index.h"
 #include "data/tar_writer.h"
 
 #include <glob.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MAX_SHARDS = 900 }; /* each is an open file, of which processes may mostly have 1024 */
+enum { N_SLOTS = 2, SAMPLES_PER_WORKER = 8 }; /* of a batch: so many samples lie in memory, times N_SLOTS */
+
+struct shard {
+    char *path;
+    struct cvy_tar_writer tar;
+};
 
 struct run {
     struct cvy_pack *pack;
     struct cvy_text classes;
-    CVY_VEC(struct cvy_tar_writer) shards;
+    CVY_VEC(struct shard) shards;
     bool is_open; /* the last of them still grows */
-    struct cvy_image whole, small;
-    struct cvy_resizer resizer;
 };
 
 static const char *split_name(const struct cvy_dataset *dataset) {
@@ -70,97 +75,145 @@ static cvy_status list_classes(struct run *run, const struct cvy_dataset *datase
 
 /* ---- shards -------------------------------------------------------------------------------------- */
 
+static struct cvy_tar_writer *last_of(struct run *run) { return &run->shards.data[run->shards.n - 1].tar; }
+
 static cvy_status begin_shard(struct run *run, const struct cvy_dataset *dataset, int64_t number) {
     struct cvy_text text = {0};
     char *path;
-    if (run->shards.n == MAX_SHARDS)
-        return CVY_FAIL(CVY_ERR_USAGE, "more than %d shards: give a larger --shard-size", MAX_SHARDS);
-    CVY_TRY(cvy_vec_push(&run->shards, (struct cvy_tar_writer){0}));
-    struct cvy_tar_writer *shard = &run->shards.data[run->shards.n - 1];
+    CVY_TRY(cvy_vec_grow(&run->shards, 1));
     cvy_text_printf(&text, "%s-%s-%05lld.tar", run->pack->prefix, split_name(dataset), (long long)number);
     CVY_TRY(cvy_text_take(&text, &path));
-    cvy_status status = cvy_tar_writer_begin(shard, path);
-    free(path);
-    if (status == CVY_OK)
-        status = cvy_tar_writer_add(shard, CVY_TAR_CLASSES, run->classes.data, run->classes.n);
-    run->is_open = status == CVY_OK;
-    return status;
+    run->shards.data[run->shards.n++] = (struct shard){.path = path};
+    CVY_TRY(cvy_tar_writer_begin(last_of(run), path));
+    CVY_TRY(cvy_tar_writer_add(last_of(run), CVY_TAR_CLASSES, run->classes.data, run->classes.n));
+    run->is_open = true;
+    return CVY_OK;
 }
 
 static cvy_status end_shard(struct run *run) {
-    if (run->is_open)
-        CVY_TRY(cvy_tar_writer_end(&run->shards.data[run->shards.n - 1]));
+    if (!run->is_open)
+        return CVY_OK;
     run->is_open = false;
+    CVY_TRY(cvy_tar_writer_end(last_of(run)));
+    CVY_TRY(cvy_writer_close(&last_of(run)->file));
     return CVY_OK;
+}
+
+static cvy_status add_sample(struct run *run, int64_t i, const struct cvy_pack_sample *sample) {
+    char name[64], class[32];
+    snprintf(name, sizeof name, "%09lld.%s", (long long)i, sample->suffix);
+    CVY_TRY(cvy_tar_writer_add(last_of(run), name, sample->bytes, sample->n_bytes));
+    snprintf(name, sizeof name, "%09lld.cls", (long long)i);
+    int n_class = snprintf(class, sizeof class, "%lld", (long long)sample->label);
+    CVY_TRY(cvy_tar_writer_add(last_of(run), name, class, (size_t)n_class));
+    run->pack->n_encoded += sample->is_smaller;
+    return CVY_OK;
+}
+
+/* All get their names, or none. */
+static cvy_status commit_all(struct run *run) {
+    struct cvy_pack *pack = run->pack;
+    cvy_status status;
+    size_t n = 0;
+    for (; n < run->shards.n; n++)
+        CVY_TRY_OUT(cvy_writer_commit(&run->shards.data[n].tar.file));
+    if (n > 0) {
+        char *path = strdup(run->shards.data[0].path);
+        status = path ? cvy_sync_folder(dirname(path)) : CVY_FAIL(CVY_ERR_MEMORY, "out of memory");
+        free(path);
+        CVY_TRY_OUT(status);
+    }
+    for (size_t s = 0; s < n; s++)
+        pack->n_bytes += run->shards.data[s].tar.n_bytes;
+    pack->n_shards = (int64_t)n;
+    return CVY_OK;
+out:
+    for (size_t s = 0; s < n; s++)
+        unlink(run->shards.data[s].path);
+    return status;
 }
 
 /* ---- samples ------------------------------------------------------------------------------------- */
 
-/* The same image of a longer side of max_side, in place of the bytes. */
-static cvy_status encode_smaller(struct run *run, char **bytes, size_t *n_bytes) {
-    int64_t max = run->pack->max_side;
-    unsigned char *encoded;
-    CVY_TRY(cvy_decode(*bytes, *n_bytes, CVY_MAX_PIXELS, false, NULL, &run->whole));
-    const int64_t h = run->whole.height, w = run->whole.width, longer = h > w ? h : w;
-    int64_t height = (h * max + longer / 2) / longer, width = (w * max + longer / 2) / longer;
-    CVY_TRY(cvy_resize(&run->resizer, &run->whole, height ? height : 1, width ? width : 1, &run->small));
-    CVY_TRY(cvy_encode_jpeg(&run->small, CVY_PACK_QUALITY, &encoded, n_bytes));
-    free(*bytes);
-    *bytes = (char *)encoded;
-    run->pack->n_encoded++;
-    return CVY_OK;
+/* What the workers use: it outlives the call when one of them does not come back. */
+struct pass {
+    const struct cvy_dataset *dataset;
+    int64_t max_side;
+    int n_workers;
+    struct cvy_pack_memory *memories; /* one a worker */
+    struct cvy_pack_sample *samples;  /* n_samples of them, sample i at i % n_samples */
+    int64_t n_samples;
+};
+
+static void free_pass(struct pass *pass) {
+    for (int k = 0; pass->memories && k < pass->n_workers; k++)
+        cvy_pack_memory_free(&pass->memories[k]);
+    for (int64_t k = 0; pass->samples && k < pass->n_samples; k++)
+        free(pass->samples[k].bytes);
+    free(pass->memories);
+    free(pass->samples);
+    free(pass);
 }
 
-static cvy_status add_sample(struct run *run, const struct cvy_dataset *dataset, int64_t i, char **bytes,
-                             size_t n_bytes) {
-    struct cvy_tar_writer *shard = &run->shards.data[run->shards.n - 1];
-    struct cvy_file_facts facts = {0};
-    char name[64], class[32];
-    int64_t label;
-    cvy_file_facts(*bytes, n_bytes, &facts);
-    if (!facts.format)
-        return CVY_FAIL(CVY_ERR_DATA, "is no JPEG, PNG or WebP image: `convoy data check` lists all such");
-    bool is_large = facts.width > run->pack->max_side || facts.height > run->pack->max_side;
-    if (run->pack->max_side && is_large) {
-        CVY_TRY(encode_smaller(run, bytes, &n_bytes));
-        facts.format = "JPEG";
-    }
-    const char *suffix = strcmp(facts.format, "JPEG") == 0  ? "jpg"
-                         : strcmp(facts.format, "PNG") == 0 ? "png"
-                                                            : "webp";
-    CVY_TRY(cvy_dataset_label(dataset, i, &label));
-    snprintf(name, sizeof name, "%09lld.%s", (long long)i, suffix);
-    CVY_TRY(cvy_tar_writer_add(shard, name, *bytes, n_bytes));
-    snprintf(name, sizeof name, "%09lld.cls", (long long)i);
-    int n_class = snprintf(class, sizeof class, "%lld", (long long)label);
-    CVY_TRY(cvy_tar_writer_add(shard, name, class, (size_t)n_class));
-    return CVY_OK;
+/* As struct cvy_prefetch_job has it. */
+static cvy_status make_sample(void *context, int worker, int64_t i) {
+    const struct pass *pass = context;
+    return cvy_pack_sample_make(pass->dataset, i, pass->max_side, &pass->memories[worker],
+                                &pass->samples[i % pass->n_samples]);
 }
 
-static cvy_status name_error(const struct cvy_dataset *dataset, int64_t i, cvy_status status) {
-    if (dataset->format->path)
-        return cvy_fail_prefix(status, "%s: ", dataset->format->path(dataset, i));
-    return cvy_fail_prefix(status, "'%s': image %lld: ", dataset->spec, (long long)i);
+static cvy_status fail_late(void *context, int worker, int64_t i, double seconds) {
+    const struct pass *pass = context;
+    (void)worker;
+    return cvy_dataset_fail_late(pass->dataset, i, seconds);
 }
 
-static cvy_status write_split(struct run *run, const struct cvy_dataset *dataset) {
+static cvy_status write_all(struct run *run, struct pass *pass, struct cvy_prefetch *prefetch) {
+    const int64_t n = pass->dataset->n, batch = pass->n_samples / N_SLOTS;
+    const struct cvy_prefetch_job job = {.n = n,
+                                         .batch_size = batch,
+                                         .n_slots = N_SLOTS,
+                                         .run = make_sample,
+                                         .fail_late = fail_late,
+                                         .context = pass};
     int64_t number = 0;
-    for (int64_t i = 0; i < dataset->n; i++) {
-        char *bytes;
-        size_t n_bytes;
-        CVY_TRY(dataset->format->encoded(dataset, i, &bytes, &n_bytes));
-        cvy_status status = run->is_open ? CVY_OK : begin_shard(run, dataset, number++);
-        if (status == CVY_OK) {
-            status = add_sample(run, dataset, i, &bytes, n_bytes);
-            status = status == CVY_ERR_DATA ? name_error(dataset, i, status) : status;
-        }
-        free(bytes);
-        CVY_TRY(status);
-        if (run->shards.data[run->shards.n - 1].n_bytes >= run->pack->shard_bytes)
+    CVY_TRY(cvy_prefetch_start(prefetch, &job));
+    for (int64_t i = 0; i < n; i++) {
+        struct cvy_pack_sample *sample = &pass->samples[i % pass->n_samples];
+        if (i % batch == 0)
+            CVY_TRY(cvy_prefetch_wait(prefetch, i / batch));
+        if (!run->is_open)
+            CVY_TRY(begin_shard(run, pass->dataset, number++));
+        CVY_TRY(add_sample(run, i, sample));
+        free(sample->bytes);
+        sample->bytes = NULL;
+        if (last_of(run)->n_bytes >= run->pack->shard_bytes)
             CVY_TRY(end_shard(run));
     }
     CVY_TRY(end_shard(run));
     return CVY_OK;
+}
+
+static cvy_status write_split(struct run *run, const struct cvy_dataset *dataset) {
+    const int n_workers = run->pack->n_workers;
+    struct cvy_prefetch *prefetch = NULL;
+    struct pass *pass;
+    cvy_status status;
+    CVY_TRY(CVY_ALLOC(pass, 1));
+    *pass = (struct pass){.dataset = dataset,
+                          .max_side = run->pack->max_side,
+                          .n_workers = n_workers,
+                          .n_samples = (int64_t)n_workers * SAMPLES_PER_WORKER * N_SLOTS};
+    CVY_TRY_OUT(CVY_ALLOC(pass->memories, (size_t)n_workers));
+    CVY_TRY_OUT(CVY_ALLOC(pass->samples, (size_t)pass->n_samples));
+    CVY_TRY_OUT(cvy_prefetch_new(n_workers, &prefetch));
+    CVY_TRY_OUT(write_all(run, pass, prefetch));
+out:
+    if (cvy_prefetch_leave(prefetch, pass))
+        free_pass(pass);
+    else
+        cvy_dataset_abandon(dataset);
+    return status;
 }
 
 cvy_status cvy_pack_write(const struct cvy_dataset *train, const struct cvy_dataset *val,
@@ -172,18 +225,13 @@ cvy_status cvy_pack_write(const struct cvy_dataset *train, const struct cvy_data
     CVY_TRY_OUT(list_classes(&run, train));
     CVY_TRY_OUT(write_split(&run, train));
     CVY_TRY_OUT(write_split(&run, val));
-    for (size_t s = 0; s < run.shards.n; s++) {
-        pack->n_bytes += run.shards.data[s].n_bytes;
-        CVY_TRY_OUT(cvy_writer_commit(&run.shards.data[s].file));
-        pack->n_shards++;
-    }
+    CVY_TRY_OUT(commit_all(&run));
 out:
-    for (size_t s = 0; s < run.shards.n; s++)
-        cvy_writer_abandon(&run.shards.data[s].file);
+    for (size_t s = 0; s < run.shards.n; s++) {
+        cvy_writer_abandon(&run.shards.data[s].tar.file);
+        free(run.shards.data[s].path);
+    }
     cvy_vec_free(&run.shards);
     cvy_text_free(&run.classes);
-    cvy_image_free(&run.whole);
-    cvy_image_free(&run.small);
-    cvy_resizer_free(&run.resizer);
     return status;
 }

@@ -11,22 +11,7 @@ for split in train val; do
 done
 { echo path,label,split && cat rows; } >list.csv
 
-# Packed by the program: into several shards, which are not written over
 ok data pack folder:set --to tar:packed --shard-size 10K
-has out "--data 'tar:packed-train-*.tar,val=packed-val-*.tar'"
-test "$(ls packed-train-*.tar | wc -l)" -gt 1 || die "one shard only"
-no_leftovers .
-fails 2 "packed-train-00000.tar: is there already" data pack csv:list.csv --to tar:packed
-cp -r set broken && echo "a letter" >broken/val/bee/z.png
-fails 3 "broken/val/bee/z.png: is no JPEG, PNG or WebP image" data pack folder:broken --to tar:half
-test -z "$(ls | grep half)" || die "half a data set is left"
-fails 2 "its samples are no image files" data pack digits --to tar:digits
-fails 2 "name where the shards go" data pack folder:set
-for tool in packed-train-*.tar; do tar -tf $tool >/dev/null || die "tar does not read $tool"; done
-# smaller ones
-ok data pack folder:set --to tar:small --max-side 16
-grep -q ' [1-9][0-9]* made smaller (JPEG quality 90)' out || die "nothing was made smaller: $(cat out)"
-ok data check 'tar:small-train-*.tar,val=small-val-*.tar'
 
 threads="0 3"
 [ -z "${SANITIZE:-}" ] || threads=3
