@@ -22,7 +22,8 @@ function(cvy_examples dir)
 endfunction()
 
 # cvy_fuzzers(DIR LIBRARY…): DIR/x_fuzz.c -> fuzz.x over the committed files of DIR/corpus/x: each file once; with
-# CVY_FUZZ libFuzzer goes on from there for CVY_FUZZ_SECONDS and keeps what it finds in the build folder.
+# CVY_FUZZ libFuzzer goes on from there for CVY_FUZZ_SECONDS, thrice that for those of CVY_FUZZ_LONG, and keeps what it
+# finds in the build folder.
 # The target `fuzzers` builds them all.
 function(cvy_fuzzers dir)
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*_fuzz.c)
@@ -37,7 +38,11 @@ function(cvy_fuzzers dir)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       set(found ${CMAKE_BINARY_DIR}/fuzz/${stem})
       file(MAKE_DIRECTORY ${found})
-      set(arguments -max_total_time=${CVY_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+      set(seconds ${CVY_FUZZ_SECONDS})
+      if(stem IN_LIST CVY_FUZZ_LONG)
+        math(EXPR seconds "3 * ${seconds}")
+      endif()
+      set(arguments -max_total_time=${seconds} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
           -artifact_prefix=${found}- ${found} ${corpus})
     else()
       add_executable(${target} ${source} ${dir}/replay.c)

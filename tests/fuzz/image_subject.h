@@ -1,13 +1,14 @@
 /* Any bytes as an image file: decoded or refused, twice into memory of different contents. What decodes has the
  * promised shape, the same pixels both times (so each was written), and can be resized; so do parts of it, at full size
- * and smaller. */
+ * and smaller. Each decoder has a target of its own, that it gets its time: jpeg_fuzz.c, png_fuzz.c, webp_fuzz.c. */
+#ifndef CVY_TESTS_FUZZ_IMAGE_SUBJECT_H
+#define CVY_TESTS_FUZZ_IMAGE_SUBJECT_H
+
 #include "data/decode.h"
 #include "data/resize.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 enum { MAX_PIXELS = 1 << 16 /* keeps one input quick */, MAX_BYTES = 3 * MAX_PIXELS };
 
@@ -45,7 +46,7 @@ static void decode_part(const uint8_t *bytes, size_t n_bytes, int64_t size) {
     cvy_image_free(&image);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
+static void try_image(const uint8_t *bytes, size_t n_bytes) {
     struct cvy_image image = {0}, again = {0}, resized = {0};
     struct cvy_resizer resizer = {0};
     cvy_status status = decode_over(bytes, n_bytes, 0x55, NULL, &image);
@@ -63,5 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
     cvy_image_free(&resized);
     cvy_image_free(&again);
     cvy_image_free(&image);
-    return 0;
 }
+
+#endif
