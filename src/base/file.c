@@ -1,5 +1,5 @@
-/* Reading and writing of whole files. Invariant of a writer: while it has the name of a temporary file, that file exists
-   and is ours; when it has none, after success or failure, the file is gone. */
+/* Reading and writing of whole files. Invariant of a writer: while it has the name of a temporary file, that file
+   exists and is ours; when it has none, after success or failure, the file is gone. */
 #include "base/file.h"
 
 #include "base/mem.h"

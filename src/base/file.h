@@ -33,9 +33,9 @@ cvy_status cvy_write_file(const char *path, const void *bytes, size_t n_bytes);
    `path` is for the error. */
 cvy_status cvy_append_whole(int fd, const char *path, const void *bytes, size_t n_bytes);
 
-/* The same as cvy_write_file in pieces: begin, append as often as needed, then commit. Append, close and commit that fail
-   remove the temporary file and release everything; cvy_writer_abandon does so without an error, and accepts a writer
-   that is zero-initialised, committed, failed or abandoned already. */
+/* The same as cvy_write_file in pieces: begin, append as often as needed, then commit. Append, close and commit that
+   fail remove the temporary file and release everything; cvy_writer_abandon does so without an error, and accepts a
+   writer that is zero-initialised, committed, failed or abandoned already. */
 struct cvy_writer {
     int fd_plus_1; /* 0: closed, so that zero-initialised is closed */
     char *path;
