@@ -42,6 +42,7 @@ struct flag {
     const char *value_name; /* in the help; NULL: by type */
     /* The names that a text flag takes, for help and nearest match; NULL: any text. */
     void (*choices)(struct flag_names *out);
+    const char *word; /* of a whole number: a word that may stand in its place, which is 0; NULL: none */
     bool is_not_kept; /* run.json leaves it out */
     /* Of several processes: each may have its own value; of a path, so long as all give one or none does. */
     bool is_own, is_place;

@@ -85,9 +85,9 @@ struct options { /* in the order of the groups */
 };
 
 extern const struct flag_group group_shape, group_weights, group_finetune, group_freeze, group_data,
-    group_prepare, group_augment, group_bad, group_batch, group_devices, group_kernels, group_step,
-    group_optimizer, group_schedule, group_ema, group_run, group_seed, group_dtype, group_json, group_verbose,
-    group_common;
+    group_prepare, group_augment, group_bad, group_batch, group_fitting_batch, group_devices, group_kernels,
+    group_step, group_optimizer, group_schedule, group_ema, group_run, group_seed, group_dtype, group_json,
+    group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);
@@ -101,6 +101,8 @@ struct cvy_lr_schedule options_schedule(const struct options *options);
 /* With --lr-base sets --lr by the rule, unless the command line gives that; prints how. CVY_ERR_USAGE: it gives
    both. */
 cvy_status options_scale_lr(struct flag_values *values);
+/* Replaces --batch-size auto by a number; rank 0 prints why it is that. CVY_ERR_USAGE: nothing fits. Collective. */
+cvy_status options_fit_batch(struct flag_values *values, const cvy_log_sink *log);
 /* All of a task; the optimiser only for training. */
 cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, const cvy_log_sink *log,
                         struct cvy_task_options *out);

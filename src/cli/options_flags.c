@@ -198,6 +198,14 @@ static const struct flag batch_flags[] = {
 };
 GROUP(batch, "Batch");
 
+static const struct flag fitting_batch_flags[] = {
+    FLAG("batch-size", INT, batch_size,
+         "images of one step on all devices together; auto: as many as fit --device-memory, else most of the "
+         "memory that is free",
+         .letter = 'b', .initial = "32", .min = 1, .max = 1 << 24, .word = "auto"),
+};
+GROUP(fitting_batch, "Batch");
+
 static const struct flag devices_flags[] = {
     FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",
          .value_name = "LIST", .is_own = true),

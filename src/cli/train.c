@@ -174,8 +174,14 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     if (o->profile == 1 && !o->output_dir)
         return CVY_FAIL(CVY_ERR_USAGE, "--profile: give the --output-dir that its files go to");
     drop_of_other_strategy(values);
+    if (o->test_only && o->batch_size == 0)
+        return CVY_FAIL(CVY_ERR_USAGE, "--batch-size auto: is for training; give a number with --test-only");
     if (o->test_only)
         return eval_run(values, log);
+    if (o->batch_size == 0) { /* all processes look for it, or none */
+        CVY_TRY(command_agree(values, command_no_rest(values)));
+        CVY_TRY(options_fit_batch(values, log));
+    }
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
     cvy_status status = command_no_rest(values);
@@ -192,10 +198,10 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
 }
 
 static const struct flag_group *const groups[] = {
-    &group_shape,   &group_weights, &group_finetune,  &group_freeze,   &group_data,
-    &group_prepare, &group_augment, &group_bad,       &group_batch,    &group_devices,
-    &group_kernels, &group_step,    &group_optimizer, &group_schedule, &group_ema,
-    &group_run,     &group_seed,    &group_tuning,    &group_common,   NULL};
+    &group_shape,   &group_weights, &group_finetune,  &group_freeze,        &group_data,
+    &group_prepare, &group_augment, &group_bad,       &group_fitting_batch, &group_devices,
+    &group_kernels, &group_step,    &group_optimizer, &group_schedule,      &group_ema,
+    &group_run,     &group_seed,    &group_tuning,    &group_common,        NULL};
 
 const struct command command_train = {
     .name = "train",

@@ -131,6 +131,12 @@ struct cvy_segment *cvy_program_segment(const struct cvy_program *program, enum 
 /* A training forward segment, whatever its size: "loss" and "hits" lie in the same place in all. NULL: none. */
 const struct cvy_segment *cvy_program_forward(const struct cvy_program *program);
 
+/* ---- sizes.c ---- */
+
+/* Compiles what a batch of n images will need, kernels too, so that the plan's bytes count it. Before there is a
+   session. Local. */
+cvy_status cvy_plan_announce(struct cvy_plan *plan, int64_t n, bool is_training);
+
 /* ---- execute.c: programs to results. Run by the workers. ---- */
 
 /* What one run of a schedule works on. */

@@ -7,15 +7,30 @@ struct sizes {
     bool is_training, is_split;
 };
 
-static cvy_status prepare_task(struct cvy_worker *worker, void *argument) {
-    const struct sizes *sizes = argument;
+static cvy_status compile_sizes(struct cvy_worker *worker, const struct sizes *sizes) {
     int64_t n_shards = worker->program->n_shards;
     for (int64_t s = 0; s < n_shards; s++) {
         int64_t size = cvy_shard_size(sizes->n, n_shards, s);
         if (size > 0)
             CVY_TRY(cvy_compile_size(worker, size, sizes->is_training));
     }
+    return CVY_OK;
+}
+
+static cvy_status prepare_task(struct cvy_worker *worker, void *argument) {
+    const struct sizes *sizes = argument;
+    CVY_TRY(compile_sizes(worker, sizes));
     return cvy_execute_prepare(worker, sizes->is_split);
+}
+
+static cvy_status announce_task(struct cvy_worker *worker, void *argument) {
+    CVY_TRY(compile_sizes(worker, argument));
+    return cvy_program_prepare(worker->program, worker->device);
+}
+
+cvy_status cvy_plan_announce(struct cvy_plan *plan, int64_t n, bool is_training) {
+    struct sizes sizes = {n, is_training, false};
+    return cvy_team_run(&plan->team, announce_task, &sizes);
 }
 
 static bool is_prepared(const struct cvy_session *session, const struct sizes *sizes) {

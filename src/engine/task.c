@@ -119,6 +119,8 @@ static cvy_status settle_classes(struct cvy_task *task) {
 
 static cvy_status settle_batch(struct cvy_task *task) {
     struct cvy_task_options *o = &task->options;
+    if (task->train && o->is_any_batch && o->loader.batch_size > task->train->n)
+        o->loader.batch_size = task->train->n;
     if (task->train && o->loader.batch_size > task->train->n)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--batch-size %lld: the training set '%s' has only %lld images; give at most that",

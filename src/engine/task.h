@@ -18,6 +18,7 @@ enum cvy_task_kind {
 struct cvy_task_options {
     enum cvy_task_kind kind;
     bool is_plan_only; /* nothing will run: data are not needed, their shape is taken if they are there */
+    bool is_any_batch; /* a batch larger than the training set becomes that */
     const char *model;
     int64_t num_classes; /* 0: the data's, else the model's */
     int64_t input[3];    /* C,H,W; 0: the data's, else the model's */
