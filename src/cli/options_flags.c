@@ -356,9 +356,11 @@ static const struct flag run_flags[] = {
          "with the "
          "sums",
          .initial = "false", .is_not_kept = true),
-    FLAG("resume", TEXT, resume,
-         "go on with the run in a folder that --output-dir wrote, with its flags, or from a checkpoint in it",
-         .value_name = "DIR", .is_not_kept = true, .is_place = true),
+    FLAG(
+        "resume", TEXT, resume,
+        "go on with the run in a folder that --output-dir wrote, with its flags, or from a checkpoint in it; "
+        "auto: from the newest whole one in --output-dir, or begin where there is none",
+        .value_name = "DIR|auto", .is_not_kept = true, .is_place = true),
     FLAG("test-only", SWITCH, test_only, "only evaluate", .initial = "false", .is_not_kept = true),
     FLAG("print-freq", INT, print_freq, "steps between two lines of output and of metrics.jsonl",
          .initial = "10", .min = 1, .max = INFINITY, .is_own = true),

@@ -10,7 +10,24 @@
 #include "data/loader.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+/* --resume auto: the newest checkpoint of --output-dir, else a new run, with its --weights. Flags come from its
+   run.json, too, where it came so far as to write one. */
+static cvy_status go_on_by_itself(struct flag_values *values) {
+    struct options *o = values->options;
+    char *file;
+    if (!o->output_dir)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--resume auto: give the --output-dir whose newest checkpoint it is to go on from");
+    if (o->test_only)
+        return CVY_FAIL(CVY_ERR_USAGE, "--resume auto: --test-only judges --weights or --resume DIR");
+    CVY_TRY(cvy_pool_printf(&values->pool, &file, "%s/run.json", o->output_dir));
+    if (!o->config && access(file, R_OK) == 0)
+        CVY_TRY(flags_read_config(values, file));
+    return CVY_OK;
+}
 
 /* --resume DIR goes on as DIR's run began: its run.json gives the flags that the command line (or --config) does not
    give, and the run is written to where it was. A checkpoint that lies alone leaves all that to the command line. */
@@ -19,6 +36,8 @@ static cvy_status go_on(struct flag_values *values) {
     char *dir = NULL, *file;
     if (!o->resume)
         return CVY_OK;
+    if (strcmp(o->resume, CVY_RESUME_AUTO) == 0)
+        return go_on_by_itself(values);
     if (flags_given(values, "weights"))
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--weights and --resume: a run that goes on has its weights; give one of them");

@@ -1,6 +1,7 @@
 /* See tuning.h. */
 #include "cli/tuning.h"
 
+#include "engine/run_folder.h"
 #include "rt/backend.h"
 
 #include <stdio.h>
@@ -141,7 +142,7 @@ cvy_status tuning_apply(struct flag_values *values) {
     json_error_t error;
     if (!o->tuning)
         return CVY_OK;
-    if (o->resume)
+    if (o->resume && strcmp(o->resume, CVY_RESUME_AUTO) != 0)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--tuning and --resume: a run that goes on keeps its settings; leave --tuning out");
     json_t *root = flags_load_json(o->tuning, &error);

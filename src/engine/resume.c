@@ -4,26 +4,109 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "data/data.h"
+#include "engine/run_folder.h"
+#include "engine/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LL(x) ((long long)(x))
 
-cvy_status cvy_resume_read(const char *path, const cvy_log_sink *log, struct cvy_resume *out) {
+/* ---- finding -------------------------------------------------------------------------------------------- */
+
+/* The names that a checkpoint may have in a run's folder; ".old" and ".new" where one could not be renamed. */
+static const char *const places[] = {"last", "best", "last.old", "best.old", "last.new", "best.new"};
+enum { N_PLACES = sizeof places / sizeof places[0] };
+
+static void pass_over(const char *folder, const char *reason, const cvy_log_sink *log) {
+    cvy_log(log, CVY_LOG_WARNING, "--resume auto passes over %s: %s", folder, reason);
+}
+
+/* updates[i]: of the checkpoint places[i], -1 where there is none that counts. */
+static cvy_status look_at(const char *dir, int64_t updates[N_PLACES], const cvy_log_sink *log) {
+    struct cvy_train_state state;
+    for (int i = 0; i < N_PLACES; i++) {
+        char *folder;
+        updates[i] = -1;
+        CVY_TRY(cvy_path(dir, places[i], "", &folder));
+        if (access(folder, F_OK) == 0) {
+            if (cvy_checkpoint_state(folder, &state) == CVY_OK)
+                updates[i] = state.n_updates;
+            else
+                pass_over(folder, cvy_error(), log);
+        }
+        free(folder);
+    }
+    return CVY_OK;
+}
+
+static bool is_whole(const char *folder, const cvy_log_sink *log) {
     bool has_manifest;
+    if (cvy_checkpoint_verify(folder, &has_manifest) != CVY_OK)
+        pass_over(folder, cvy_error(), log);
+    else if (!has_manifest)
+        pass_over(folder, "it has no manifest.json, so whether it is whole cannot be told", log);
+    else
+        return true;
+    return false;
+}
+
+/* *out: index of the place with the most updates that is whole; -1: none. */
+static cvy_status find_newest(const char *dir, const cvy_log_sink *log, int64_t *out) {
+    int64_t updates[N_PLACES];
+    CVY_TRY(look_at(dir, updates, log));
+    for (*out = -1;; *out = -1) {
+        for (int i = 0; i < N_PLACES; i++)
+            *out = updates[i] >= 0 && (*out < 0 || updates[i] > updates[*out]) ? i : *out;
+        if (*out < 0)
+            break;
+        char *folder;
+        CVY_TRY(cvy_path(dir, places[*out], "", &folder));
+        bool is_found = is_whole(folder, log);
+        if (is_found)
+            cvy_log(log, CVY_LOG_INFO, "--resume auto takes %s, after update %lld", folder,
+                    LL(updates[*out]));
+        free(folder);
+        if (is_found)
+            return CVY_OK;
+        updates[*out] = -1;
+    }
+    cvy_log(log, CVY_LOG_INFO, "--resume auto: no whole checkpoint is in %s, a new run begins", dir);
+    return CVY_OK;
+}
+
+static cvy_status find_automatically(const char *dir, cvy_world *world, const cvy_log_sink *log,
+                                     struct cvy_resume *out) {
+    int64_t place = -1;
+    cvy_status status = cvy_world_rank(world) == 0 ? find_newest(dir, log, &place) : CVY_OK;
+    CVY_TRY(cvy_world_share_failure(world, status, "--resume auto"));
+    CVY_TRY(cvy_world_broadcast(world, 0, &place, sizeof place, "--resume auto"));
+    return place < 0 ? CVY_OK : cvy_path(dir, places[place], "", &out->folder);
+}
+
+static cvy_status find_named(const char *path, bool is_verified, const cvy_log_sink *log,
+                             struct cvy_resume *out) {
+    bool has_manifest = true;
     CVY_TRY(cvy_checkpoint_find(path, "last", "state.json", &out->folder));
-    CVY_TRY(cvy_checkpoint_verify(out->folder, &has_manifest));
+    if (is_verified)
+        CVY_TRY(cvy_checkpoint_verify(out->folder, &has_manifest));
     if (!has_manifest)
         cvy_log(
             log, CVY_LOG_WARNING,
             "%s has no manifest.json: an earlier version of Convoy wrote it, and whether its files are whole "
             "cannot be told",
             out->folder);
-    CVY_TRY(cvy_checkpoint_state(out->folder, &out->state));
+    return CVY_OK;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------- */
+
+static cvy_status read_found(struct cvy_resume *out) {
     char *weights;
+    CVY_TRY(cvy_checkpoint_state(out->folder, &out->state));
     CVY_TRY(cvy_path(out->folder, "model.safetensors", "", &weights));
     cvy_status status = cvy_card_read(weights, &out->card);
     free(weights);
@@ -34,6 +117,35 @@ cvy_status cvy_resume_read(const char *path, const cvy_log_sink *log, struct cvy
                         "be the --weights of a new run",
                         out->folder);
     return CVY_OK;
+}
+
+/* A folder that is not the same for all processes is found before they train apart. */
+static cvy_status agree(const struct cvy_resume *resume, cvy_world *world) {
+    const struct cvy_train_state *s = &resume->state;
+    struct cvy_text text = {0};
+    cvy_text_printf(&text, "epoch %lld\nstep %lld\nupdate %lld", LL(s->epoch), LL(s->step), LL(s->n_updates));
+    cvy_status status = text.status == CVY_OK
+                            ? cvy_world_agree(world, text.data, "the checkpoint to go on from")
+                            : text.status;
+    cvy_text_free(&text);
+    return status;
+}
+
+cvy_status cvy_resume_open(const char *path, const char *dir, cvy_world *world, const cvy_log_sink *log,
+                           struct cvy_resume *out) {
+    cvy_status status;
+    if (strcmp(path, CVY_RESUME_AUTO) == 0) {
+        CVY_TRY(find_automatically(dir, world, log, out));
+        if (!out->folder)
+            return CVY_OK;
+        status = read_found(out);
+    } else {
+        status = find_named(path, cvy_world_rank(world) == 0, log, out);
+        if (status == CVY_OK)
+            status = read_found(out);
+    }
+    CVY_TRY(cvy_world_share_failure(world, status, path));
+    return agree(out, world);
 }
 
 void cvy_resume_free(struct cvy_resume *resume) {

@@ -27,12 +27,16 @@ static bool is_same(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Is `resume` the folder itself, or a checkpoint in it? */
+/* Is `resume` the folder itself, a checkpoint in it, or "auto"? */
 static cvy_status goes_on(const struct cvy_run_folder_options *o, bool *out) {
     char *around;
     *out = false;
     if (!o->resume)
         return CVY_OK;
+    if (strcmp(o->resume, CVY_RESUME_AUTO) == 0) {
+        *out = true;
+        return CVY_OK;
+    }
     CVY_TRY(cvy_path(o->resume, "..", "", &around));
     *out = is_same(o->resume, o->dir) || is_same(around, o->dir);
     free(around);

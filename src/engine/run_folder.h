@@ -14,10 +14,14 @@ struct cvy_run_folder { /* zero-initialised: not held */
     bool has_old_run;   /* to be overwritten: its checkpoints stay until the first new one is whole */
 };
 
+#define CVY_RESUME_AUTO \
+    "auto" /* in the place of a checkpoint: the newest whole one of the run's own folder */
+
 struct cvy_run_folder_options {
-    const char *dir;    /* must outlive the folder */
-    const char *resume; /* --resume; a checkpoint of this very folder goes on with its run. NULL: none */
-    bool overwrite;     /* a run that is there may be replaced */
+    const char *dir; /* must outlive the folder */
+    const char
+        *resume;    /* --resume; a checkpoint of this very folder, or CVY_RESUME_AUTO, goes on with its run */
+    bool overwrite; /* a run that is there may be replaced */
     const cvy_log_sink *log;
 };
 

@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "data/loader.h"
 #include "engine/evaluation.h"
+#include "engine/saving.h"
 #include "engine/session.h"
 #include "engine/world.h"
 
@@ -88,10 +89,10 @@ static cvy_status resize(struct cvy_trainer *t) {
 /* The session's weights, and the state of a training that begins or goes on. */
 static cvy_status start(struct cvy_trainer *t) {
     const struct cvy_trainer_options *o = &t->options;
-    if (o->resume)
+    if (t->resume.folder)
         CVY_TRY(cvy_resume_check(&t->resume, &t->task, t->n_steps));
     CVY_TRY(cvy_task_start(&t->task));
-    if (o->resume) {
+    if (t->resume.folder) {
         t->state = t->resume.state;
         CVY_TRY(open_ema(t));
         CVY_TRY(cvy_checkpoint_load(t->resume.folder, t->task.session, &t->state, &t->ema));
@@ -117,11 +118,14 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
     CVY_TRY(cvy_lr_check(&t->options.schedule));
     if (options->output_dir)
         CVY_TRY(tidy_folder(t));
-    if (options->resume) {
-        CVY_TRY(cvy_resume_read(options->resume, &options->task.plan.log, &t->resume));
+    if (options->resume)
+        CVY_TRY(cvy_resume_open(options->resume, options->output_dir, options->task.plan.world,
+                                &options->task.plan.log, &t->resume));
+    if (t->resume.folder)
         CVY_TRY(cvy_resume_adopt(&t->resume, options->is_shards_fixed, options->is_threads_fixed,
                                  &t->options.task.plan));
-    }
+    else if (options->resume && is_writer(t))
+        t->folder.has_old_run = true; /* nothing of it can be gone on with */
     CVY_TRY(cvy_task_open(&t->task, &t->options.task, NULL));
     const cvy_loader_options *loader = &options->task.loader;
     int64_t n_batches = (t->task.train->n + loader->batch_size - 1) / loader->batch_size;
@@ -153,17 +157,6 @@ void cvy_trainer_close(struct cvy_trainer *t) {
 
 /* ---- the loop ------------------------------------------------------------------------------------------- */
 
-static cvy_status checkpoint(struct cvy_trainer *t, const char *name) {
-    const char *dir = t->options.output_dir;
-    if (!dir)
-        return CVY_OK;
-    CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state, &t->ema));
-    if (strcmp(name, "best") == 0)
-        t->folder.has_old_run = false; /* its best/ has just been replaced */
-    cvy_run_folder_drop_old(&t->folder);
-    return CVY_OK;
-}
-
 static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metrics *metrics, double seconds) {
     struct cvy_train_state *s = &t->state;
     struct cvy_step_report report = {.epoch = s->epoch,
@@ -182,46 +175,6 @@ static cvy_status report_step(struct cvy_trainer *t, double lr, const cvy_metric
         return CVY_OK;
     CVY_TRY(cvy_metrics_step(t->metrics, &report));
     return cvy_event_file_step(t->event_file, &report);
-}
-
-/* As a shell reads it: 'it'\''s here'. */
-static void add_quoted(struct cvy_text *out, const char *word) {
-    cvy_text_append(out, "'", 1);
-    for (; *word; word++) {
-        if (*word == '\'')
-            cvy_text_printf(out, "'\\''");
-        else
-            cvy_text_append(out, word, 1);
-    }
-    cvy_text_append(out, "'", 1);
-}
-
-static cvy_status interrupt(struct cvy_trainer *t) {
-    const char *dir = t->options.output_dir;
-    struct cvy_text next = {0};
-    CVY_TRY(checkpoint(t, "last"));
-    if (!dir)
-        cvy_text_printf(&next, "nothing was saved, for want of --output-dir");
-    else
-        cvy_text_printf(&next, "go on with: convoy train --resume ");
-    if (dir && dir[strcspn(dir, " \t\n'\"\\$`!*?[](){}<>|&;#~")])
-        add_quoted(&next, dir);
-    else if (dir)
-        cvy_text_append(&next, dir, strlen(dir));
-    cvy_status status =
-        CVY_FAIL(CVY_INTERRUPTED, "interrupted in epoch %lld after step %lld of %lld; %s",
-                 LL(t->state.epoch + 1), LL(t->state.step), LL(t->n_steps), next.data ? next.data : "");
-    cvy_text_free(&next);
-    return status;
-}
-
-/* Whichever process was told to stop: all stop after the same step. */
-static cvy_status heed_interrupts(struct cvy_trainer *t) {
-    int64_t is_asked = t->events.is_interrupted && t->events.is_interrupted(t->events.context);
-    cvy_status status = cvy_world_max(t->options.task.plan.world, &is_asked, "asking who was interrupted");
-    if (status != CVY_OK)
-        return cvy_fail_prefix(status, "after step %lld: ", LL(t->state.n_updates));
-    return is_asked ? interrupt(t) : CVY_OK;
 }
 
 /* Counts one more step; the counts are whole before anything can stop the run. */
@@ -243,7 +196,7 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     s->train_s += seconds;
     s->step++;
     s->n_updates++;
-    return s->step < t->n_steps ? heed_interrupts(t) : CVY_OK;
+    return s->step < t->n_steps ? cvy_trainer_heed_interrupts(t) : CVY_OK;
 }
 
 enum { TRACE_AFTER = 5 }; /* steps: those before it may still find memory cold */
@@ -337,8 +290,8 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     s->train = (struct cvy_tally){0};
     s->train_s = 0;
     if (report.is_best) /* first: a run that is killed in between does this epoch again */
-        CVY_TRY(checkpoint(t, "best"));
-    CVY_TRY(checkpoint(t, "last"));
+        CVY_TRY(cvy_trainer_checkpoint(t, "best"));
+    CVY_TRY(cvy_trainer_checkpoint(t, "last"));
     if (t->metrics) {
         CVY_TRY(cvy_metrics_epoch(t->metrics, &report));
         CVY_TRY(cvy_event_file_epoch(t->event_file, &report, t->n_steps));
@@ -383,7 +336,7 @@ static cvy_status run_epochs(struct cvy_trainer *t) {
         CVY_TRY(train_epoch(t));
         CVY_TRY(end_epoch(t));
         if (t->state.epoch < t->options.schedule.n_epochs)
-            CVY_TRY(heed_interrupts(t));
+            CVY_TRY(cvy_trainer_heed_interrupts(t));
     }
     if (has_stalled(t) && is_writer(t))
         cvy_log(&t->options.task.plan.log, CVY_LOG_INFO,

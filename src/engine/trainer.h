@@ -22,7 +22,7 @@ struct cvy_trainer_options {
     struct cvy_lr_schedule schedule; /* updates_per_epoch is set by the trainer */
     const char *weights;             /* to start from; NULL: drawn from the seed */
     bool replace_head;               /* those weights but the head's */
-    const char *resume;              /* a checkpoint to go on from; NULL: none */
+    const char *resume;              /* a checkpoint to go on from, or CVY_RESUME_AUTO; NULL: none */
     const char *output_dir;          /* NULL: nothing is written */
     bool overwrite;                  /* a run that lies in output_dir may be replaced */
     int64_t log_every;               /* steps between two that are written down, at least 1 */

@@ -1,0 +1,13 @@
+/* What a trainer saves as it goes, and how it stops. */
+#ifndef CVY_ENGINE_SAVING_H
+#define CVY_ENGINE_SAVING_H
+
+#include "engine/trainer.h"
+
+/* Writes the checkpoint NAME into the output folder; without one nothing. Collective. */
+cvy_status cvy_trainer_checkpoint(struct cvy_trainer *trainer, const char *name);
+/* Whichever process was told to stop: all stop after the same step, with a checkpoint: CVY_INTERRUPTED, with the
+   command that goes on. Collective. */
+cvy_status cvy_trainer_heed_interrupts(struct cvy_trainer *trainer);
+
+#endif
