@@ -48,7 +48,7 @@ struct options { /* in the order of the groups */
     int64_t model_ema_steps;
     double model_ema_decay;
 
-    int64_t epochs, print_freq, early_stop;
+    int64_t epochs, print_freq, early_stop, checkpoint_every;
     const char *progressive_resize;
     int64_t seed;
     int shuffle, test_only;

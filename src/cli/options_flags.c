@@ -336,9 +336,7 @@ static const struct flag run_flags[] = {
     FLAG("epochs", INT, epochs, "passes over the training set", .initial = "90", .min = 1, .max = 1 << 24),
     FLAG("progressive-resize", TEXT, progressive_resize,
          "training images grow from this size in the first epoch to that in the last, in multiples of 32, or "
-         "of a "
-         "third number; "
-         "validation stays at --input",
+         "of a third number; validation stays at --input",
          .value_name = "160:224"),
     FLAG("early-stop", INT, early_stop,
          "end after so many epochs in which no validation was better than the best before; 0: never",
@@ -349,6 +347,9 @@ static const struct flag run_flags[] = {
          "run.json, metrics.jsonl, the same for TensorBoard and the checkpoints last/ and best/ go here; "
          "default: nothing is written",
          .value_name = "DIR", .is_not_kept = true, .is_place = true),
+    FLAG("checkpoint-every", INT, checkpoint_every,
+         "updates between two checkpoints last/ in the middle of an epoch; 0: none, only at its end",
+         .initial = "0", .min = 0, .max = INFINITY),
     FLAG("overwrite", SWITCH, overwrite, "start anew in a folder that holds a run already",
          .initial = "false", .is_not_kept = true, .is_own = true),
     FLAG("profile", SWITCH, profile,

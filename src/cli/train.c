@@ -84,6 +84,7 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
         .output_dir = o->output_dir,
         .overwrite = o->overwrite == 1,
         .profile = o->profile == 1,
+        .checkpoint_every = o->checkpoint_every,
         .log_every = o->print_freq,
         .early_stop = o->early_stop,
         .ema = {.steps = o->model_ema == 1 ? o->model_ema_steps : 0, .decay = o->model_ema_decay},

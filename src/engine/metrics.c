@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,42 @@ void cvy_metrics_close(struct cvy_metrics_file *file) {
         close(file->fd);
     free(file->path);
     free(file);
+}
+
+/* Is the line of what comes after `epoch` and `step`? Lines that are not ours never are. */
+static bool comes_after(const char *line, size_t n, int64_t epoch, int64_t step) {
+    json_t *object = json_loadb(line, n, 0, NULL);
+    const char *event = json_string_value(json_object_get(object, "event"));
+    const json_t *line_epoch = json_object_get(object, "epoch"), *line_step = json_object_get(object, "step");
+    const int64_t e = json_integer_value(line_epoch);
+    bool is_after = false;
+    if (event && json_is_integer(line_epoch) && strcmp(event, "epoch") == 0)
+        is_after = e >= epoch;
+    else if (event && json_is_integer(line_epoch) && json_is_integer(line_step) && strcmp(event, "step") == 0)
+        is_after = e > epoch || (e == epoch && json_integer_value(line_step) >= step);
+    json_decref(object);
+    return is_after;
+}
+
+cvy_status cvy_metrics_cut(struct cvy_metrics_file *file, int64_t epoch, int64_t step) {
+    FILE *in = fopen(file->path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    off_t keep = 0;
+    ssize_t n;
+    if (!in)
+        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be read: %s", file->path, strerror(errno));
+    while ((n = getline(&line, &room, in)) > 0) {
+        if (line[n - 1] != '\n' || comes_after(line, (size_t)n, epoch, step))
+            break;
+        keep += n;
+    }
+    bool has_failed = ferror(in) != 0 || ftruncate(file->fd, keep) != 0;
+    int reason = errno;
+    free(line);
+    fclose(in);
+    return has_failed ? CVY_FAIL(CVY_ERR_IO, "%s: cannot be cut back: %s", file->path, strerror(reason))
+                      : CVY_OK;
 }
 
 /* Takes `object`. */

@@ -41,6 +41,9 @@ struct cvy_metrics_file;
 
 /* Opens for appending (a resumed run goes on in the same file), or empties the file first. Local. */
 cvy_status cvy_metrics_open(const char *path, bool is_new, struct cvy_metrics_file **out);
+/* Removes what a run wrote of this step and later ones, and of the ends of this epoch and later ones, before it was
+   killed; and an unfinished last line. Local. */
+cvy_status cvy_metrics_cut(struct cvy_metrics_file *file, int64_t epoch, int64_t step);
 cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step_report *report);
 cvy_status cvy_metrics_epoch(struct cvy_metrics_file *file, const struct cvy_epoch_report *report);
 void cvy_metrics_close(struct cvy_metrics_file *file); /* NULL: nothing */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,6 +83,43 @@ static void step_and_epoch_lines(void **state) {
     json_decref(object);
 }
 
+/* Steps 0 and 1 of epoch 2, its end, step 0 of epoch 3, then half a line; n_left: lines that a cut leaves. */
+static void assert_cut(const char *path, int64_t epoch, int64_t at_step, int n_left) {
+    struct cvy_metrics_file *file;
+    struct cvy_step_report report = step;
+    const struct cvy_epoch_report end = {.epoch = 2};
+    char *text;
+    size_t n;
+    int n_lines = 0;
+    assert_int_equal(cvy_metrics_open(path, true, &file), CVY_OK);
+    for (report.step = 0; report.step < 2; report.step++)
+        assert_int_equal(cvy_metrics_step(file, &report), CVY_OK);
+    assert_int_equal(cvy_metrics_epoch(file, &end), CVY_OK);
+    report.epoch = 3;
+    report.step = 0;
+    assert_int_equal(cvy_metrics_step(file, &report), CVY_OK);
+    FILE *more = fopen(path, "a");
+    assert_true(more && fputs("{\"event\":\"st", more) >= 0 && fclose(more) == 0);
+    assert_int_equal(cvy_metrics_cut(file, epoch, at_step), CVY_OK);
+    assert_int_equal(cvy_metrics_step(file, &step), CVY_OK); /* goes on behind what is left */
+    cvy_metrics_close(file);
+    assert_int_equal(cvy_read_file(path, 1 << 20, &text, &n), CVY_OK);
+    for (size_t i = 0; i < n; i++)
+        n_lines += text[i] == '\n';
+    assert_true(n > 0 && text[n - 1] == '\n');
+    assert_int_equal(n_lines, n_left + 1);
+    free(text);
+}
+
+static void cut_back_to_a_checkpoint(void **state) {
+    assert_cut(*state, 0, 0, 0);
+    assert_cut(*state, 2, 0, 0);
+    assert_cut(*state, 2, 1, 1);
+    assert_cut(*state, 2, 2, 2); /* after the epoch's last step, but not its end */
+    assert_cut(*state, 3, 0, 3);
+    assert_cut(*state, 3, 1, 4);
+}
+
 static void not_a_number_is_null(void **state) {
     struct cvy_metrics_file *file;
     struct cvy_step_report bad = step;
@@ -115,6 +153,7 @@ static void unwritable_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(step_and_epoch_lines, new_path, remove_path),
+        cmocka_unit_test_setup_teardown(cut_back_to_a_checkpoint, new_path, remove_path),
         cmocka_unit_test_setup_teardown(not_a_number_is_null, new_path, remove_path),
         cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(unwritable_is_an_error),

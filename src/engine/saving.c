@@ -16,6 +16,7 @@ cvy_status cvy_trainer_checkpoint(struct cvy_trainer *trainer, const char *name)
     CVY_TRY(cvy_checkpoint_save(dir, name, t->task.session, &t->card, &t->state, &t->ema));
     if (strcmp(name, "best") == 0)
         t->folder.has_old_run = false; /* its best/ has just been replaced */
+    t->is_saved = strcmp(name, "last") == 0;
     cvy_run_folder_drop_old(&t->folder);
     return CVY_OK;
 }
@@ -35,7 +36,8 @@ static void add_quoted(struct cvy_text *out, const char *word) {
 static cvy_status interrupt(struct cvy_trainer *t) {
     const char *dir = t->options.output_dir;
     struct cvy_text next = {0};
-    CVY_TRY(cvy_trainer_checkpoint(t, "last"));
+    if (!t->is_saved)
+        CVY_TRY(cvy_trainer_checkpoint(t, "last"));
     if (!dir)
         cvy_text_printf(&next, "nothing was saved, for want of --output-dir");
     else
@@ -58,4 +60,11 @@ cvy_status cvy_trainer_heed_interrupts(struct cvy_trainer *trainer) {
     if (status != CVY_OK)
         return cvy_fail_prefix(status, "after step %lld: ", LL(t->state.n_updates));
     return is_asked ? interrupt(t) : CVY_OK;
+}
+
+cvy_status cvy_trainer_between_steps(struct cvy_trainer *trainer) {
+    const int64_t every = trainer->options.checkpoint_every;
+    CVY_TRY(cvy_trainer_heed_interrupts(trainer));
+    return every > 0 && trainer->state.n_updates % every == 0 ? cvy_trainer_checkpoint(trainer, "last")
+                                                              : CVY_OK;
 }

@@ -6,6 +6,9 @@
 
 /* Writes the checkpoint NAME into the output folder; without one nothing. Collective. */
 cvy_status cvy_trainer_checkpoint(struct cvy_trainer *trainer, const char *name);
+/* Between two steps of an epoch: stops where that was asked for, else writes last/ where --checkpoint-every says so.
+   Collective. */
+cvy_status cvy_trainer_between_steps(struct cvy_trainer *trainer);
 /* Whichever process was told to stop: all stop after the same step, with a checkpoint: CVY_INTERRUPTED, with the
    command that goes on. Collective. */
 cvy_status cvy_trainer_heed_interrupts(struct cvy_trainer *trainer);

@@ -54,6 +54,8 @@ static cvy_status open_metrics(struct cvy_trainer *t) {
     if (status == CVY_OK)
         status = cvy_metrics_open(lines.data, is_new, &t->metrics);
     if (status == CVY_OK)
+        status = cvy_metrics_cut(t->metrics, t->state.epoch, t->state.step);
+    if (status == CVY_OK)
         status = cvy_event_file_open(events.data, is_new, t->state.n_updates, &t->event_file);
     cvy_text_free(&lines);
     cvy_text_free(&events);
@@ -183,6 +185,7 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     cvy_metrics m;
     cvy_session_metrics(t->task.session, &m);
     t->is_evaluated = false;
+    t->is_saved = false;
     cvy_progress_add(&t->progress, m.n, seconds);
     CVY_TRY(report_step(t, lr, &m, seconds));
     s->scale = t->task.session->scale;
@@ -196,7 +199,7 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     s->train_s += seconds;
     s->step++;
     s->n_updates++;
-    return s->step < t->n_steps ? cvy_trainer_heed_interrupts(t) : CVY_OK;
+    return s->step < t->n_steps ? cvy_trainer_between_steps(t) : CVY_OK;
 }
 
 enum { TRACE_AFTER = 5 }; /* steps: those before it may still find memory cold */
@@ -289,13 +292,14 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     s->step = 0;
     s->train = (struct cvy_tally){0};
     s->train_s = 0;
-    if (report.is_best) /* first: a run that is killed in between does this epoch again */
-        CVY_TRY(cvy_trainer_checkpoint(t, "best"));
-    CVY_TRY(cvy_trainer_checkpoint(t, "last"));
+    /* Whoever is killed in between does this epoch's end again: a resume cuts the metrics back to its checkpoint. */
     if (t->metrics) {
         CVY_TRY(cvy_metrics_epoch(t->metrics, &report));
         CVY_TRY(cvy_event_file_epoch(t->event_file, &report, t->n_steps));
     }
+    if (report.is_best)
+        CVY_TRY(cvy_trainer_checkpoint(t, "best"));
+    CVY_TRY(cvy_trainer_checkpoint(t, "last"));
     if (t->events.on_epoch)
         t->events.on_epoch(t->events.context, &report, &t->progress);
     return CVY_OK;

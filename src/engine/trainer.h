@@ -2,8 +2,8 @@
    same numbers for TensorBoard.
    The trainer prints nothing: it calls back.
 
-   With an output folder there is a whole checkpoint last/ after every epoch, and after an interruption also one
-   in the middle of an epoch; a run resumed from either ends with the same bits as one that was never
+   With an output folder there is a whole checkpoint last/ after every epoch, and after an interruption, or so many
+   updates, also one in the middle of an epoch; a run resumed from either ends with the same bits as one that was never
    stopped. */
 #ifndef CVY_ENGINE_TRAINER_H
 #define CVY_ENGINE_TRAINER_H
@@ -25,6 +25,7 @@ struct cvy_trainer_options {
     const char *resume;              /* a checkpoint to go on from, or CVY_RESUME_AUTO; NULL: none */
     const char *output_dir;          /* NULL: nothing is written */
     bool overwrite;                  /* a run that lies in output_dir may be replaced */
+    int64_t checkpoint_every;        /* updates between two checkpoints in an epoch; 0: only at its end */
     int64_t log_every;               /* steps between two that are written down, at least 1 */
     struct cvy_ema_options ema;
     bool profile;                           /* write trace.json and profile.json into output_dir */
@@ -58,6 +59,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_run_folder folder;
     int64_t n_steps;              /* of an epoch: updates */
     struct cvy_tally val;         /* of the newest evaluation */
+    bool is_saved;                /* last/ holds the present state */
     bool is_evaluated;            /* `val` belongs to the present weights */
     struct cvy_mistakes mistakes; /* of that evaluation; counted when there is an output folder */
     struct cvy_profile profile;
