@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Replicas compute the same. Of different stages only an estimate says how their work compares. */
-static const double SLOW_REPLICA = 1.3, SLOW_STAGE = 1.6;
+static const double SLOW_REPLICA = 1.3, SLOW_STAGE = 2;
 
 /* us for a shard, over the device's share of the network. */
 static double rate_of(const struct cvy_scene *scene, size_t d) {

@@ -3,11 +3,11 @@
 images=$SOURCE/tests/data/images
 train="train --model resnet20 --input 3x16x16 --batch-size 2 --epochs 1"
 
-fails 3 "no/such/folder" $train --data folder:no/such/folder
+fails 3 "no/such/folder: cannot be opened as a folder: No such file or directory" $train --data folder:no/such/folder
 mkdir empty
-fails 3 "empty" $train --data-path empty
+fails 3 "empty: holds no folders, one for each class is needed" $train --data-path empty
 mkdir -p hollow/cat hollow/dog
-fails 3 "cat" $train --data-path hollow
+fails 3 "hollow: 2 class folders without images (.jpg, .jpeg, .png, .webp): cat, dog: fill or remove" $train --data-path hollow
 
 # a good set, then one bad file after another in it
 good=$images/444.jpg
@@ -32,9 +32,9 @@ size=$(wc -c <"$png")
 head -c $((size / 2)) "$png" >set/train/dog/short.png
 bad short.png "not a whole PNG"
 echo "this is a letter, not an image" >set/train/dog/letter.jpg
-bad letter.jpg "letter.jpg"
+bad letter.jpg "is text, not a JPEG, PNG or WebP image (it begins with \"this is a letter\")"
 : >set/train/dog/nothing.jpg
-bad nothing.jpg "nothing.jpg"
+bad nothing.jpg "the file is empty"
 
 # labels: one image, label 7 of a set that says it has 2 classes; and a negative one
 label_file() { # label_file FILE BYTES: 4 images of zeros, the last label as octal bytes
@@ -44,8 +44,7 @@ label_file() { # label_file FILE BYTES: 4 images of zeros, the last label as oct
 }
 tensors="train --model lenet5 --batch-size 2 --epochs 1"
 label_file negative.safetensors '\377\377\377\377\377\377\377\377'
-fails 3 "label" $tensors --data tensors:negative.safetensors
-has err "-1"
+fails 3 "negative.safetensors: label -1 of image 3: must be 0 to 999999" $tensors --data tensors:negative.safetensors
 label_file seven.safetensors '\7\0\0\0\0\0\0\0'
-fails 2 "--num-classes 2" $tensors --data tensors:seven.safetensors --num-classes 2
-fails 3 "no/such.safetensors" $tensors --data tensors:no/such.safetensors
+fails 2 "--num-classes 2: the data 'tensors:seven.safetensors' have 8 classes; give at least that" $tensors --data tensors:seven.safetensors --num-classes 2
+fails 3 "no/such.safetensors: cannot be opened: No such file or directory" $tensors --data tensors:no/such.safetensors

@@ -4,8 +4,8 @@
 ok train $quick --epochs 1 --output-dir run
 eval="eval --data digits"
 fails 3 "holds the model 'lenet5', not 'resnet20'" $eval --model resnet20 --weights run
-fails 3 "classes" eval --data synthetic:1x8x8,classes=4,images=8 --num-classes 4 --weights run
-fails 3 "no/such" $eval --model lenet5 --weights no/such
+fails 3 "run/best/model.safetensors holds a model of 10 classes, not 4" eval --data synthetic:1x8x8,classes=4,images=8 --num-classes 4 --weights run
+fails 3 "no/such: No such file or directory" $eval --model lenet5 --weights no/such
 mkdir bare
 fails 3 "bare: no checkpoint is there" $eval --model lenet5 --weights bare
 fails 3 "README.md: is neither a safetensors file nor PyTorch's .pth" train $quick --epochs 1 --weights "$SOURCE/README.md"

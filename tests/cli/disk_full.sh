@@ -11,7 +11,8 @@ ok train $quick --epochs 1 --output-dir disk/run
 want=$(hash_of_out) || exit 1
 cp disk/run/last/model.safetensors before
 head -c 1000000 /dev/zero >disk/ballast 2>/dev/null
-fails 1 "disk" train $quick --epochs 2 --resume disk/run --output-dir disk/run
+fails 1 "disk/run/run.json: cannot be written: No space left on device" \
+    train $quick --epochs 2 --resume disk/run --output-dir disk/run
 has err "No space left on device"
 cmp before disk/run/last/model.safetensors || die "the old checkpoint changed"
 no_leftovers disk

@@ -35,3 +35,12 @@ fails 2 "no other strategy fits: take more devices, more shards or a smaller bat
     --device-memory 100K
 fails 2 "must be bytes, like 500M, 1.5G or 2Gi" train $model --device-memory 5X
 fails 2 "must be bytes" train $model --device-memory -1
+
+# memory that the system does not give (sanitizers reserve far more themselves)
+if [ -z "${SANITIZE:-}" ]; then
+    (
+        ulimit -v 1000000
+        fails 1 "MB of memory for a device; use a smaller batch or more shards" train --model vgg16 --epochs 1 \
+            --data synthetic:3x224x224,classes=1000,images=64 --batch-size 64 --devices cpu:0
+    ) || exit 1
+fi

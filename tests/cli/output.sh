@@ -3,9 +3,9 @@
 . "$SOURCE/tests/cli/harness"
 
 echo occupied >file
-fails 1 "file" train $quick --epochs 1 --output-dir file
-fails 1 "file" train $quick --epochs 1 --output-dir file/below
-fails 1 "/proc/convoy" train $quick --epochs 1 --output-dir /proc/convoy
+fails 1 "file: cannot make this folder: Not a directory" train $quick --epochs 1 --output-dir file
+fails 1 "file: cannot make this folder: Not a directory" train $quick --epochs 1 --output-dir file/below
+fails 1 "/proc/convoy: cannot make this folder: No such file or directory" train $quick --epochs 1 --output-dir /proc/convoy
 if [ "$(id -u)" -ne 0 ]; then
     mkdir closed
     chmod 555 closed

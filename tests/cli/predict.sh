@@ -26,7 +26,7 @@ grep -Eq "^$first: (cat|dog) [0-9.]+ %, (cat|dog) [0-9.]+ %$" out || { cat out; 
 ok predict "$first" "$first" --weights coloured --topk 1 --json
 same "$(grep -c '"probability"' out)" 2 "one guess for each of two images"
 has out '"class": "'
-fails 3 "no/such.jpg" predict no/such.jpg --weights coloured
+fails 3 "no/such.jpg: cannot be opened: No such file or directory" predict no/such.jpg --weights coloured
 
 # tensors: two images of zeros, all logits written
 safetensors X.safetensors '{"images":{"dtype":"F32","shape":[2,1,8,8],"data_offsets":[0,512]}}'

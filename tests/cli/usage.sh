@@ -8,20 +8,20 @@ fails 2 "did you mean resnet18?" train --data digits --model restnet18
 fails 2 "did you mean sgd?" train --data digits --model lenet5 --opt sdg
 fails 2 "did you mean cosine?" train --data digits --model lenet5 --lr-scheduler cosin
 fails 2 "did you mean 'digits'" train --data digts --model lenet5
-fails 2 "--model" train --data digits
-fails 2 "--data" train --model lenet5
+fails 2 "no model is named: give --model NAME; \`convoy models\` lists them" train --data digits
+fails 2 "no data set is named: give --data SPEC, such as digits or folder:DIR" train --model lenet5
 fails 2 "--epochs: needs a value" train --epochs
 fails 2 "--lr nan: must be a finite number" train $quick --lr nan
 fails 2 "--lr -1: must be at least 0" train $quick --lr -1
 fails 2 "--epochs 0: must be from 1 to" train $quick --epochs 0
 fails 2 "--input 3x8: must be CxHxW" train $quick --input 3x8
-fails 2 "--shards" train $quick --shards -1
+fails 2 "--shards -1: must be from 0 to 65536" train $quick --shards -1
 fails 2 "--momentum: the optimiser adamw has no such attribute" train $quick --opt adamw --momentum 0.9
-fails 2 "beta3" train $quick --opt adamw --opt-args beta3=1
+fails 2 "adamw has no attribute \"beta3\"; did you mean \"beta1\"?" train $quick --opt adamw --opt-args beta3=1
 fails 2 "--batch-size 1438: the training set 'digits' has only 1437 images" train $quick --batch-size 1438
 fails 2 "--num-classes 9: the data 'digits' have 10 classes" train $quick --num-classes 9
 fails 2 "is no classifier" train --model simple --data synthetic:1x12x12,classes=2,images=64
-fails 2 "tpu" train $quick --devices tpu:0
+fails 2 "no backend 'tpu' here; did you mean cpu; \`convoy devices\` lists what there is" train $quick --devices tpu:0
 fails 2 "cannot read 'cpu:0-'" train $quick --devices cpu:0-
 fails 2 "cannot read 'cpu:2-1'" train $quick --devices cpu:2-1
 fails 2 "cpu:1 is named twice" train $quick --devices cpu:0-1,1
@@ -30,7 +30,7 @@ CONVOY_PLUGINS=nowhere fails 1 "no libconvoy_cuda.so in nowhere" train $quick --
 fails 2 "--mean has 1 numbers, --std 0" train $quick --mean 0.5
 fails 2 "--data-path and --data: give one of them" train $quick --data-path .
 fails 2 "--weights and --resume" train $quick --weights a --resume b
-fails 2 "--lr-warmup-epochs" train $quick --lr-scheduler onecycle --lr-warmup-epochs 1
+fails 2 "--lr-warmup-epochs 1: onecycle warms up by itself; leave the flag out" train $quick --lr-scheduler onecycle --lr-warmup-epochs 1
 fails 2 "'digits': no such argument" train digits
 fails 2 "nothing to predict" predict --weights run
 fails 2 "both are needed" predict --weights run --input X.safetensors
