@@ -54,13 +54,16 @@ typedef struct {
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */
     double clip_grad_norm; /* the norm of all gradients together is scaled down to this; 0: it stays */
-    const char *freeze;    /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
-    uint64_t seed;         /* of initial weights and dropout */
-    double timeout_s;      /* 30: deadline of each wait between devices */
-    bool timeline;         /* record what every instruction took, for the project's own benchmarks */
-    bool fast_reduce; /* of GPUs with NCCL: sums in its order; results then depend on the number of GPUs */
-    cvy_world *world; /* the processes that take part, each with `devices`; NULL: this one alone */
-    cvy_log_sink log; /* its context must outlive the plan */
+    const char
+        *on_nan; /* an update whose loss or a gradient is not finite: "stop" fails, "skip" leaves it out
+                              on all devices; NULL: stop, but only the loss is looked at */
+    const char *freeze; /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
+    uint64_t seed;      /* of initial weights and dropout */
+    double timeout_s;   /* 30: deadline of each wait between devices */
+    bool timeline;      /* record what every instruction took, for the project's own benchmarks */
+    bool fast_reduce;   /* of GPUs with NCCL: sums in its order; results then depend on the number of GPUs */
+    cvy_world *world;   /* the processes that take part, each with `devices`; NULL: this one alone */
+    cvy_log_sink log;   /* its context must outlive the plan */
 } cvy_plan_options;
 
 /* Binds graph, devices and strategy: fusion, differentiation, layouts, programs, memory. Starts a thread for each

@@ -194,6 +194,7 @@ void options_plan(const struct options *o, cvy_plan_options *out) {
                               .fast_reduce = o->fast_reduce == 1,
                               .clip_grad_norm = o->clip_grad_norm,
                               .freeze = o->freeze,
+                              .on_nan = o->on_nan,
                               .tf32 = o->tf32 == 1,
                               .no_graphs = o->graphs == 0,
                               .device_memory = o->device_memory,

@@ -48,8 +48,8 @@ struct options { /* in the order of the groups */
     int64_t model_ema_steps;
     double model_ema_decay;
 
-    int64_t epochs, print_freq, early_stop, checkpoint_every;
-    const char *progressive_resize;
+    int64_t epochs, print_freq, early_stop, checkpoint_every, check_sync;
+    const char *progressive_resize, *on_nan;
     int64_t seed;
     int shuffle, test_only;
     const char *resume, *output_dir;
@@ -86,8 +86,8 @@ struct options { /* in the order of the groups */
 
 extern const struct flag_group group_shape, group_weights, group_finetune, group_freeze, group_data,
     group_prepare, group_augment, group_bad, group_batch, group_fitting_batch, group_devices, group_kernels,
-    group_step, group_optimizer, group_schedule, group_ema, group_run, group_seed, group_dtype, group_json,
-    group_verbose, group_common;
+    group_step, group_optimizer, group_schedule, group_ema, group_run, group_guards, group_seed, group_dtype,
+    group_json, group_verbose, group_common;
 
 /* The parts of the engine's options that flags say. Texts are owned by values->pool or argv. */
 cvy_status options_loader(const struct options *options, cvy_loader_options *out);

@@ -87,6 +87,7 @@ static cvy_status make_options(struct flag_values *values, const cvy_log_sink *l
         .checkpoint_every = o->checkpoint_every,
         .log_every = o->print_freq,
         .early_stop = o->early_stop,
+        .check_sync = o->check_sync,
         .ema = {.steps = o->model_ema == 1 ? o->model_ema_steps : 0, .decay = o->model_ema_decay},
         .is_shards_fixed = o->shards > 0,
         .is_threads_fixed = o->threads > 0};
@@ -217,11 +218,13 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {
-    &group_shape,   &group_weights, &group_finetune,  &group_freeze,        &group_data,
-    &group_prepare, &group_augment, &group_bad,       &group_fitting_batch, &group_devices,
-    &group_kernels, &group_step,    &group_optimizer, &group_schedule,      &group_ema,
-    &group_run,     &group_seed,    &group_tuning,    &group_common,        NULL};
+static const struct flag_group *const groups[] = {&group_shape,     &group_weights,  &group_finetune,
+                                                  &group_freeze,    &group_data,     &group_prepare,
+                                                  &group_augment,   &group_bad,      &group_fitting_batch,
+                                                  &group_devices,   &group_kernels,  &group_step,
+                                                  &group_optimizer, &group_schedule, &group_ema,
+                                                  &group_run,       &group_guards,   &group_seed,
+                                                  &group_tuning,    &group_common,   NULL};
 
 const struct command command_train = {
     .name = "train",

@@ -236,6 +236,7 @@ cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const s
     CVY_TRY_OUT(cvy_session_load_optimizer(session, optimizer, state->n_updates));
     if (session->scale.scale > 0 && state->scale.scale > 0)
         session->scale = state->scale;
+    session->scale.n_skipped = state->scale.n_skipped; /* the optimiser has not counted them */
 out:
     free(weights);
     free(optimizer);

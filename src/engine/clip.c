@@ -145,7 +145,7 @@ cvy_status cvy_step_clip(const struct cvy_step *s) {
     struct cvy_clip *clip = &s->w->clip;
     double sum = 0;
     clip->norm = NAN;
-    if (s->work->scale > 0 && s->w->is_skipping)
+    if (s->w->is_skipping)
         return CVY_OK; /* all devices know that the gradients are not finite */
     CVY_TRY(measure(s));
     CVY_TRY(share(s));

@@ -288,7 +288,7 @@ static cvy_status schedule(struct cvy_worker *worker, const struct cvy_graph *tr
                                        .n_shards = (int32_t)plan->options.shards,
                                        .n_buckets = train ? train->n_buckets : 0,
                                        .is_accumulating = plan->options.accumulate > 1,
-                                       .is_scaled = train && plan->low == CVY_F16,
+                                       .is_scaled = train && (plan->low == CVY_F16 || plan->options.on_nan),
                                        .is_clipped = plan->options.clip_grad_norm > 0,
                                        .schedule = plan->options.schedule};
     int32_t *bucket_stage = NULL;

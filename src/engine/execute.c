@@ -184,13 +184,17 @@ static cvy_status do_check(const struct cvy_step *s) {
         CVY_TRY(s->backend->download(s->w->device, &loss, at, sizeof loss));
     if (p->n_stages > 1)
         CVY_TRY(cvy_talk_number(s, p->n_stages - 1, &loss, "the loss"));
+    if (s->w->plan->skips) { /* all go on as they would; FINITE tells the updates */
+        s->w->is_loss_bad = (s->w->is_loss_bad && s->work->first > 0) || !isfinite(loss);
+        return CVY_OK;
+    }
     if (!isfinite(loss))
         return CVY_FAIL(CVY_ERR_NAN, "step %lld: the loss is %s", (long long)s->work->step,
                         isnan(loss) ? "nan" : "infinite");
     return CVY_OK;
 }
 
-bool cvy_update_is_skipped(const struct cvy_step *s) { return s->work->scale > 0 && s->w->is_skipping; }
+bool cvy_update_is_skipped(const struct cvy_step *s) { return s->w->is_skipping; }
 
 static const struct cvy_segment *update_segment(const struct cvy_step *s) {
     return cvy_program_segment(s->w->program, CVY_PHASE_UPDATE, true, s->i->bucket, 0);

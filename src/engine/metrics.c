@@ -108,9 +108,10 @@ cvy_status cvy_metrics_step(struct cvy_metrics_file *file, const struct cvy_step
                                (json_int_t)(r->epoch * r->n_steps + r->step), "lr", number(r->lr), "loss",
                                number(m->loss), "images", (json_int_t)m->n, "top1_count", (json_int_t)m->top1,
                                "top5_count", (json_int_t)m->top5, "images_per_s", number(r->images_per_s));
-    if (object && r->scale.scale > 0 &&
-        (json_object_set_new(object, "loss_scale", number(r->scale.scale)) ||
-         json_object_set_new(object, "skipped", json_boolean(r->scale.is_skipped)))) {
+    const bool is_scaled = r->scale.scale > 0;
+    if (object && ((is_scaled && json_object_set_new(object, "loss_scale", number(r->scale.scale))) ||
+                   ((is_scaled || r->scale.is_skipped) &&
+                    json_object_set_new(object, "skipped", json_boolean(r->scale.is_skipped))))) {
         json_decref(object);
         object = NULL;
     }

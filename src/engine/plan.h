@@ -27,6 +27,7 @@ struct cvy_plan {
     struct cvy_store *stores;    /* of each stage: what there is, whichever process has it */
     bool is_used;                /* a session exists */
     bool is_fitting;             /* every device's arena fits options.device_memory */
+    bool skips;                  /* options.on_nan: an update with numbers that are not finite is left out */
     bool is_tight;               /* stages are cut to fit options.device_memory rather than for speed alone */
 };
 
@@ -56,7 +57,8 @@ const struct cvy_graph *cvy_plan_training(const struct cvy_plan *plan);
 
 /* ---- precision.c ---- */
 
-/* Finds plan->low, once the backend is known. CVY_ERR_USAGE: there is no such precision, or not here. Local. */
+/* Finds plan->low and plan->skips, once the backend is known. CVY_ERR_USAGE: there is no such precision, or not here.
+   Local. */
 cvy_status cvy_plan_choose_precision(struct cvy_plan *plan);
 /* In mixed precision *g becomes the graph with casts; for training in float16 it gets the input "loss_scale". Local. */
 cvy_status cvy_plan_add_casts(const struct cvy_plan *plan, struct cvy_graph **g, bool is_training);

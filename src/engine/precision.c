@@ -1,9 +1,21 @@
-/* precision: what --amp means to a plan. */
+/* precision: what --amp means to a plan, and --on-nan. */
 #include "engine/plan.h"
 
 #include <string.h>
 
+static cvy_status choose_guard(struct cvy_plan *plan) {
+    const char *on_nan = plan->options.on_nan;
+    if (on_nan && strcmp(on_nan, "stop") && strcmp(on_nan, "skip"))
+        return CVY_FAIL(CVY_ERR_USAGE, "on numbers that are not finite '%s': take stop or skip", on_nan);
+    if (on_nan && !plan->backend->not_finite)
+        return CVY_FAIL(CVY_ERR_USAGE, "backend %s, --on-nan %s: it cannot watch gradients",
+                        plan->backend->name, on_nan);
+    plan->skips = on_nan && strcmp(on_nan, "skip") == 0;
+    return CVY_OK;
+}
+
 cvy_status cvy_plan_choose_precision(struct cvy_plan *plan) {
+    CVY_TRY(choose_guard(plan));
     const char *amp = plan->options.amp;
     plan->low = !amp ? CVY_F32 : strcmp(amp, "bf16") == 0 ? CVY_BF16 : CVY_F16;
     if (amp && strcmp(amp, "bf16") && strcmp(amp, "fp16"))

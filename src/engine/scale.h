@@ -13,6 +13,7 @@
 
 enum { CVY_GROWTH_INTERVAL = 2000 };
 
+/* With scale 0 it counts what --on-nan skip leaves out. */
 struct cvy_loss_scale {
     double scale;      /* a power of two; 0: nothing is scaled */
     int64_t n_good;    /* updates since it changed */

@@ -135,6 +135,21 @@ static cvy_status explain_failure(struct cvy_session *session, cvy_status status
     return found == CVY_OK ? cvy_error_restore(&error) : found;
 }
 
+/* The update was left out: why, as far as a process knows. */
+static cvy_status tell_skipped(struct cvy_session *session, struct cvy_work *work) {
+    const struct cvy_plan *plan = session->plan;
+    if (!plan->skips || !session->scale.is_skipped)
+        return CVY_OK;
+    cvy_status found = cvy_team_run(&session->plan->team, diagnose_task, work);
+    if (found == CVY_ERR_NAN)
+        cvy_log(&plan->options.log, CVY_LOG_WARNING, "update left out: %s", cvy_error());
+    else if (found == CVY_OK && isfinite(session->metrics.loss) && cvy_world_rank(plan->options.world) == 0)
+        cvy_log(&plan->options.log, CVY_LOG_WARNING,
+                "update left out: step %" PRIu64 ": a gradient is not finite, though the loss is",
+                work->step);
+    return found == CVY_ERR_NAN ? CVY_OK : found;
+}
+
 /* A device that has the sums: the first replica's, or any other of the last stage. */
 static bool has_metrics(const struct cvy_plan *plan, const struct cvy_worker *worker) {
     int32_t pipe = plan->mesh.pipe, first = plan->first_device;
@@ -204,8 +219,11 @@ static cvy_status check_lr(const struct cvy_session *session) {
 static cvy_status end_update(struct cvy_session *session) {
     session->n_updates++;
     session->grad_norm = session->plan->team.workers[0].clip.norm;
+    const bool is_skipped = session->plan->team.workers[0].is_skipping;
     if (session->scale.scale > 0)
-        return cvy_loss_scale_settle(&session->scale, session->plan->team.workers[0].is_skipping);
+        return cvy_loss_scale_settle(&session->scale, is_skipped);
+    session->scale.is_skipped = is_skipped;
+    session->scale.n_skipped += is_skipped;
     return CVY_OK;
 }
 
@@ -226,7 +244,8 @@ cvy_status cvy_step(cvy_session *session, const cvy_batch *given) {
     }
     if (is_last)
         CVY_TRY(end_update(session));
-    return read_metrics(session, &work);
+    CVY_TRY(read_metrics(session, &work));
+    return is_last ? tell_skipped(session, &work) : CVY_OK;
 }
 
 cvy_status cvy_forward(cvy_session *session, const cvy_batch *given) {

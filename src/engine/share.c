@@ -69,6 +69,7 @@ static void print_options(const struct cvy_plan *plan, struct cvy_text *out) {
     cvy_text_printf(out, "optimizer %s, attributes %s\n", or_none(o->optimizer),
                     or_none(o->optimizer_attributes));
     cvy_text_printf(out, "norm of gradients clipped to %.17g (0: as it is)\n", o->clip_grad_norm);
+    cvy_text_printf(out, "on numbers that are not finite: %s\n", or_none(o->on_nan));
     cvy_text_printf(out, "%lld bytes of memory for a device\n", (long long)o->device_memory);
 }
 

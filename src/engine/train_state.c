@@ -12,9 +12,9 @@
 
 enum { MAX_STATE_BYTES = 1 << 20 };
 
-/* Only runs with --amp fp16 have one. */
+/* Only runs with --amp fp16 have one, and those with --on-nan skip that have skipped. */
 static int add_scale(json_t *root, const struct cvy_loss_scale *s) {
-    if (s->scale <= 0)
+    if (s->scale <= 0 && s->n_skipped == 0)
         return 0;
     return json_object_set_new(root, "loss_scale",
                                json_pack("{s:f, s:I, s:I}", "scale", s->scale, "good_updates",

@@ -6,10 +6,12 @@
 #include "data/data.h"
 #include "data/loader.h"
 #include "engine/evaluation.h"
+#include "engine/guards.h"
 #include "engine/saving.h"
 #include "engine/session.h"
 #include "engine/world.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,13 +194,16 @@ static cvy_status end_step(struct cvy_trainer *t, double lr, double seconds) {
     bool is_warmup = (double)s->epoch < t->options.schedule.warmup_epochs;
     CVY_TRY(cvy_ema_step(&t->ema, s->step, is_warmup));
     s->n_averaged = t->ema.n_averaged;
-    s->train.n += m.n;
-    s->train.top1 += m.top1;
-    s->train.top5 += m.top5;
-    s->train.loss_sum += m.loss * (double)m.n;
+    if (isfinite(m.loss)) { /* else --on-nan has left it out */
+        s->train.n += m.n;
+        s->train.top1 += m.top1;
+        s->train.top5 += m.top5;
+        s->train.loss_sum += m.loss * (double)m.n;
+    }
     s->train_s += seconds;
     s->step++;
     s->n_updates++;
+    CVY_TRY(cvy_guards_step(t));
     return s->step < t->n_steps ? cvy_trainer_between_steps(t) : CVY_OK;
 }
 
@@ -273,6 +278,7 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     struct cvy_tally average = {.n = 0};
     int64_t start_ns = cvy_now_ns();
+    cvy_guards_epoch(t);
     CVY_TRY(evaluate(t));
     CVY_TRY(evaluate_average(t, &average));
     struct cvy_epoch_report report = {.epoch = s->epoch,

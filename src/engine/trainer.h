@@ -28,8 +28,9 @@ struct cvy_trainer_options {
     int64_t checkpoint_every;        /* updates between two checkpoints in an epoch; 0: only at its end */
     int64_t log_every;               /* steps between two that are written down, at least 1 */
     struct cvy_ema_options ema;
-    bool profile;                           /* write trace.json and profile.json into output_dir */
-    int64_t early_stop;                     /* epochs without a better validation that end the run; 0: none */
+    bool profile;       /* write trace.json and profile.json into output_dir */
+    int64_t check_sync; /* updates between two comparisons of the replicas' weights; 0: none */
+    int64_t early_stop; /* epochs without a better validation that end the run; 0: none */
     bool is_shards_fixed, is_threads_fixed; /* asked for by the user: a resume refuses other numbers */
 };
 
@@ -45,6 +46,11 @@ struct cvy_trainer_events {
     bool (*is_interrupted)(void *context);
 };
 
+/* What --on-nan skip has left out. */
+struct cvy_skips {
+    int64_t in_row, in_epoch;
+};
+
 struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_trainer_options options;
     struct cvy_trainer_events events;
@@ -57,6 +63,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_event_file *event_file; /* there when `metrics` is */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
+    struct cvy_skips skips;
     int64_t n_steps;              /* of an epoch: updates */
     struct cvy_tally val;         /* of the newest evaluation */
     bool is_saved;                /* last/ holds the present state */

@@ -49,6 +49,7 @@ struct cvy_worker {
     struct cvy_piece *pieces;         /* of the running message */
     struct cvy_access *accesses;      /* of what is being enqueued that talks; devices with streams alone */
     bool is_linked;                   /* the links to other stages are open */
+    bool is_loss_bad;                 /* of a batch of this update; only where updates can be skipped */
     bool is_skipping;                 /* the newest gradients were not finite: updates do nothing */
     bool is_evaluation_stale;         /* weights changed since evaluation's packed copies were made */
 

@@ -128,8 +128,8 @@ struct cvy_backend {
     /* sum[i] = a[i] + b[i]: partial sums of the tree; sum may be a or b. [owner] */
     cvy_status (*add)(struct cvy_device *device, float *sum, const float *a, const float *b, size_t n);
 
-    /* *flag, on the device, becomes 1 when one of n numbers is not finite, else it stays. Of those that take float16.
-       [owner] */
+    /* *flag, on the device, becomes 1 when one of n numbers is not finite, else it stays. NULL: it takes no
+       float16, and cannot watch gradients. [owner] */
     cvy_status (*not_finite)(struct cvy_device *device, const float *at, size_t n, float *flag);
 
     /* Host images to the input tensor in its layout: convert, normalise, lay out in one pass. Of a device with streams

@@ -210,6 +210,21 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
     return CVY_OK;
 }
 
+static cvy_status run_not_finite(struct async_device *me, void *payload) {
+    const struct transfer *t = payload;
+    return me->inner->backend->not_finite(me->inner, t->a, t->n, t->to);
+}
+
+static cvy_status not_finite(struct cvy_device *device, const float *at, size_t n, float *flag) {
+    const struct cvy_access accesses[] = {{(void *)at, n * sizeof *at, false, "gradients"},
+                                          {flag, sizeof *flag, true, "flag"}};
+    struct transfer *t;
+    CVY_TRY(async_enqueue(async_device(device), "not_finite", accesses, 2, run_not_finite, sizeof *t,
+                          (void **)&t));
+    *t = (struct transfer){.to = flag, .a = at, .n = n};
+    return CVY_OK;
+}
+
 struct image_transfer {
     struct cvy_ingest what;
     struct cvy_operand_spec spec;
@@ -269,6 +284,7 @@ const struct cvy_backend cvy_backend_async = {
     .download = download,
     .zero = zero,
     .add = add,
+    .not_finite = not_finite,
     .ingest = ingest,
     .layout_bytes = layout_bytes,
     .layout_print = layout_print,

@@ -196,6 +196,34 @@ static cvy_status add(struct cvy_device *device, float *sum, const float *a, con
     return CVY_OK;
 }
 
+struct search {
+    const float *at;
+    size_t n;
+    _Atomic bool is_found;
+};
+
+/* All bits of the exponent: an infinity or a NaN. */
+static void search_part(void *context, int part, int n_parts) {
+    struct search *s = context;
+    int64_t first, end;
+    uint32_t found = 0;
+    cpu_part((int64_t)s->n, GRAIN, part, n_parts, &first, &end);
+    for (int64_t i = first; i < end; i++) {
+        uint32_t bits;
+        memcpy(&bits, &s->at[i], sizeof bits);
+        found |= (bits & 0x7F800000u) == 0x7F800000u;
+    }
+    if (found)
+        s->is_found = true;
+}
+
+static cvy_status not_finite(struct cvy_device *device, const float *at, size_t n, float *flag) {
+    struct search s = {.at = at, .n = n};
+    cpu_team_run(cpu_team_parts((int64_t)n, device->spec.n_threads), search_part, &s);
+    *flag = s.is_found ? 1 : *flag;
+    return CVY_OK;
+}
+
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 #define CPU_KERNEL(name) &cpu_kernel_##name,
@@ -227,6 +255,7 @@ const struct cvy_backend cvy_backend_cpu = {
     .download = download,
     .zero = zero,
     .add = add,
+    .not_finite = not_finite,
     .ingest = cpu_ingest,
     .layout_bytes = cpu_layout_bytes,
     .layout_print = cpu_layout_print,

@@ -1,0 +1,39 @@
+/* See guards.h. */
+#include "engine/guards.h"
+#include "engine/check_sync.h"
+#include "engine/session.h"
+#include "engine/world.h"
+
+#define LL(x) ((long long)(x))
+
+enum { MOST_IN_A_ROW = 100 }; /* updates left out, after which nothing is to be hoped for */
+
+static cvy_status count_skips(struct cvy_trainer *t) {
+    struct cvy_skips *s = &t->skips;
+    if (!t->task.plan->skips || !t->task.session->scale.is_skipped) {
+        s->in_row = 0;
+        return CVY_OK;
+    }
+    s->in_epoch++;
+    if (++s->in_row < MOST_IN_A_ROW)
+        return CVY_OK;
+    return CVY_FAIL(
+        CVY_ERR_NAN,
+        "step %lld: this is the update number %lld in a row that is left out, its loss or gradients not "
+        "being finite; lower the learning rate (--lr), or look at the data",
+        LL(t->state.n_updates - 1), LL(s->in_row));
+}
+
+cvy_status cvy_guards_step(struct cvy_trainer *t) {
+    const int64_t every = t->options.check_sync;
+    CVY_TRY(count_skips(t));
+    return every > 0 && t->state.n_updates % every == 0 ? cvy_session_check_sync(t->task.session) : CVY_OK;
+}
+
+void cvy_guards_epoch(struct cvy_trainer *t) {
+    if (t->skips.in_epoch > 0 && cvy_world_rank(t->options.task.plan.world) == 0)
+        cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING,
+                "epoch %lld: %lld of %lld updates were left out (--on-nan)", LL(t->state.epoch + 1),
+                LL(t->skips.in_epoch), LL(t->n_steps));
+    t->skips.in_epoch = 0;
+}

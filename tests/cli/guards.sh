@@ -1,0 +1,22 @@
+# --check-sync and --on-nan: what they watch leaves the weights as they are; what they find ends the run, or an update.
+. "$SOURCE/tests/cli/harness"
+
+train="train $quick --epochs 1"
+
+ok $train
+want=$(hash_of_out)
+ok $train --check-sync 3 --on-nan stop
+same "$(hash_of_out)" "$want" "watched weights"
+ok $train --on-nan skip --devices cpu:0-1 --strategy ddp --check-sync 1
+same "$(hash_of_out)" "$want" "watched weights of two devices"
+! grep -q 'left out' err || { cat err; die "updates of a good run were left out"; }
+
+# a rate that ruins the weights at once: each update after it is left out, until it is enough
+fails 1 'the loss is' $train --epochs 30 --lr 1e30
+fails 1 'number 100 in a row that is left out' $train --epochs 30 --lr 1e30 --on-nan skip --output-dir run
+has err 'update left out: step 1: the loss is not finite'
+has err 'epoch 1: 11 of 12 updates were left out (--on-nan)'
+grep -q '"skipped":true' run/metrics.jsonl || die "metrics.jsonl does not say what was skipped"
+
+fails 2 'there is no such on-nan' $train --on-nan hope
+fails 2 'must be from 0' $train --check-sync -1
