@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Of two that gain the same the first is named. */
-static const struct cvy_fault *const faults[] = {&cvy_fault_input,  &cvy_fault_slow_device,
-                                                 &cvy_fault_stages, &cvy_fault_bubble,
-                                                 &cvy_fault_talk,   &cvy_fault_small_batch};
+static const struct cvy_fault *const faults[] = {
+    &cvy_fault_input,  &cvy_fault_slow_device, &cvy_fault_shards,     &cvy_fault_stages,
+    &cvy_fault_bubble, &cvy_fault_talk,        &cvy_fault_small_batch};
 enum { N_FAULTS = sizeof faults / sizeof *faults };
 
 static const double LEAST_GAIN = 1.1;

@@ -126,6 +126,20 @@ static void devices_talk(void **state) {
            "--bucket-mb 25 --first-bucket-mb 1");
 }
 
+static void shards_are_uneven(void **state) {
+    (void)state;
+    json_t *root = made_profile("ddp", 3); /* one device has two of them */
+    for (int d = 0; d < 2; d++) {
+        json_t *device = made_device(root, 0, d, 1);
+        for (int s = d; s < 1 + 2 * d; s++)
+            made_passes(device, s, 100);
+        made_bucket(device, 0, 1e6, 10);
+        made_update(device, 9);
+    }
+    made_times(root, 0, 620, 0);
+    expect(root, "uneven shards", 620 / 470.0, "--shards 4");
+}
+
 static void stages_differ(void **state) {
     (void)state;
     json_t *root = made_profile("pipeline", 32);
@@ -238,10 +252,14 @@ static void what_is_no_profile_is_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_wrong), cmocka_unit_test(steps_wait_for_images),
-        cmocka_unit_test(a_device_is_slow), cmocka_unit_test(devices_talk),
-        cmocka_unit_test(stages_differ),    cmocka_unit_test(stages_wait),
-        cmocka_unit_test(a_batch_is_small), cmocka_unit_test(what_is_no_profile_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_wrong),
+                                       cmocka_unit_test(steps_wait_for_images),
+                                       cmocka_unit_test(a_device_is_slow),
+                                       cmocka_unit_test(devices_talk),
+                                       cmocka_unit_test(shards_are_uneven),
+                                       cmocka_unit_test(stages_differ),
+                                       cmocka_unit_test(stages_wait),
+                                       cmocka_unit_test(a_batch_is_small),
+                                       cmocka_unit_test(what_is_no_profile_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ for library in $libraries; do
     train --mesh data=3,pipe=1 >args
     settle $library
     [ "$library" = mpich ] || ended_with 2 0 1 2 3
-    says "mesh" 0 1 2 3
+    says "takes no mesh; --mesh data=3,pipe=1 goes with --strategy hybrid" 0 1 2 3
 
     train | sed 's/^--data$/--data-path/; s/^digits$/folder/; s/^64$/4/' >args
     lines --input 3x16x16 >>args
@@ -71,10 +71,9 @@ for library in $libraries; do
     sed 's/^folder$/missing/' args >args.2
     settle $library
     ended_with 3 2
-    says "missing" 2
+    says "missing: cannot be opened as a folder: No such file or directory" 2
     ended_with 4 0 1 3
-    says "rank 2" 0 1 3
-    says "missing" 0 1 3
+    says "rank 2 ended: missing: cannot be opened as a folder: No such file or directory" 0 1 3
     rm -r fewer args.2
 
     train --no-such-flag >args.2
@@ -82,7 +81,7 @@ for library in $libraries; do
     settle $library
     [ "$(cat code.2)" -eq 2 ] || die "a wrong flag ends with $(cat code.2)"
     ended_with 4 0 1 3
-    says "rank 2" 0 1 3
+    says "rank 2 ended: unknown flag --no-such-flag" 0 1 3
     rm args.2
     echo "$library"
 done
