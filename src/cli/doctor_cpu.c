@@ -77,7 +77,10 @@ static int64_t count_list(const char *list) {
     return n;
 }
 
-/* Permitted processors that are the first permitted one of their core: so many cores. */
+/* Permitted processors that are the first permitted one of their core: so many cores. Devices are made by hwloc's count
+   (backends/cpu/cores.c), and a test holds the two against each other. hwloc does not count here, as it cannot for
+   --root: it takes another root from the environment alone (HWLOC_FSROOT), mixes what it reads there with what this
+   machine's CPUID says of caches and complains when the two do not fit, and knows no affinity but this process's. */
 static int64_t count_cores(const struct doctor *d, const char *permitted) {
     int64_t first, last, n = 0, a, b;
     for (const char *at = permitted; next_range(&at, &first, &last);) {

@@ -175,3 +175,12 @@ same $? 5 "the exit code where the data are missing"
 mended 'convoy data check' loader
 "$CONVOY" doctor --quick --devices cpu:0 --data digits >out 2>err
 ! grep -q -e '^[a-z]* *speed' -e '^[a-z]* *loader' out || { cat out; die "--quick measures"; }
+
+# cores are counted as the devices of training are made, unless GPUs are recommended instead
+ok devices
+threads=$(sed -n 's/^cpu:0 .*cpu:0: \([0-9]*\) threads\{0,1\} .*/\1/p' out)
+[ -n "$threads" ] || { cat out; die "convoy devices tells no threads"; }
+"$CONVOY" doctor --quick >out 2>err
+cores=$(sed -n -e 's/^good  *devices  *up to \([0-9]*\) devices with a core each.*/\1/p' \
+    -e 's/^note  *devices  *one core,.*/1/p' out)
+[ -z "$cores" ] || same "$cores" "$threads" "the cores that doctor counts"
