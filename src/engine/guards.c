@@ -2,6 +2,7 @@
 #include "engine/guards.h"
 #include "engine/check_sync.h"
 #include "engine/session.h"
+#include "engine/slowest.h"
 #include "engine/world.h"
 
 #define LL(x) ((long long)(x))
@@ -30,10 +31,36 @@ cvy_status cvy_guards_step(struct cvy_trainer *t) {
     return every > 0 && t->state.n_updates % every == 0 ? cvy_session_check_sync(t->task.session) : CVY_OK;
 }
 
-void cvy_guards_epoch(struct cvy_trainer *t) {
-    if (t->skips.in_epoch > 0 && cvy_world_rank(t->options.task.plan.world) == 0)
+void cvy_guards_begin(struct cvy_trainer *t) {
+    cvy_session_forget_waits(t->task.session);
+    t->loaded_s = 0;
+}
+
+static void tell_skips(struct cvy_trainer *t) {
+    if (t->skips.in_epoch > 0)
         cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING,
                 "epoch %lld: %lld of %lld updates were left out (--on-nan)", LL(t->state.epoch + 1),
                 LL(t->skips.in_epoch), LL(t->n_steps));
+}
+
+static void tell_slowest(const struct cvy_trainer *t, const struct cvy_slowest *s) {
+    if (s->device >= 0)
+        cvy_log(&t->options.task.plan.log, CVY_LOG_INFO,
+                "epoch %lld: slowest: device %d of rank %d, which waited %.2f s for others and %.2f s for "
+                "images; others "
+                "waited up to %.2f s",
+                LL(t->state.epoch + 1), s->device, s->rank, s->waited_s, s->loaded_s, s->most_s);
+}
+
+cvy_status cvy_guards_epoch(struct cvy_trainer *t) {
+    cvy_world *world = t->options.task.plan.world;
+    struct cvy_slowest slowest = {.device = -1};
+    if (cvy_world_size(world) > 1)
+        CVY_TRY(cvy_session_slowest(t->task.session, t->loaded_s, &slowest));
+    if (cvy_world_rank(world) == 0) {
+        tell_skips(t);
+        tell_slowest(t, &slowest);
+    }
     t->skips.in_epoch = 0;
+    return CVY_OK;
 }

@@ -31,12 +31,19 @@ static void print_busy(const struct cvy_worker *me, struct cvy_text *out) {
                                 : "");
 }
 
-static void begin_call(const struct cvy_step *s) { atomic_store(&s->w->doing, CVY_DOING_WAIT); }
+/* A device with streams does this in threads of its own: its waits are not counted. */
+static void begin_call(const struct cvy_step *s) {
+    if (!s->backend->streams)
+        s->w->wait_start_ns = cvy_now_ns();
+    atomic_store(&s->w->doing, CVY_DOING_WAIT);
+}
 
 /* Whoever reads of a lost device wants to know when that was, and which one is late. */
 static cvy_status end_call(const struct cvy_step *s, cvy_status status) {
     struct cvy_text busy = {0};
     atomic_store(&s->w->doing, CVY_DOING_WORK);
+    if (!s->backend->streams)
+        s->w->waited_ns += cvy_now_ns() - s->w->wait_start_ns;
     if (status != CVY_ERR_LOST)
         return status;
     print_busy(s->w, &busy);

@@ -230,12 +230,15 @@ static cvy_status train_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     cvy_batch batch;
     CVY_TRY(resize(t));
+    cvy_guards_begin(t);
     CVY_TRY(cvy_loader_start_at(t->task.train_loader, s->epoch, s->step)); /* steps before an interruption */
     for (int64_t n_in = 0, start_ns = 0;;) {
         start_ns = n_in == 0 ? cvy_now_ns() : start_ns;
         if (n_in == 0)
             CVY_TRY(cvy_profile_begin(&t->profile, s->step));
+        const int64_t load_ns = cvy_now_ns();
         cvy_status status = cvy_loader_next(t->task.train_loader, &batch);
+        t->loaded_s += seconds_since(load_ns);
         if (status == CVY_END)
             return CVY_OK;
         CVY_TRY(status);
@@ -278,7 +281,7 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     struct cvy_tally average = {.n = 0};
     int64_t start_ns = cvy_now_ns();
-    cvy_guards_epoch(t);
+    CVY_TRY(cvy_guards_epoch(t));
     CVY_TRY(evaluate(t));
     CVY_TRY(evaluate_average(t, &average));
     struct cvy_epoch_report report = {.epoch = s->epoch,

@@ -64,6 +64,7 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
     struct cvy_skips skips;
+    double loaded_s;              /* waited for images in this epoch */
     int64_t n_steps;              /* of an epoch: updates */
     struct cvy_tally val;         /* of the newest evaluation */
     bool is_saved;                /* last/ holds the present state */

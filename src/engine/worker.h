@@ -54,7 +54,8 @@ struct cvy_worker {
     bool is_evaluation_stale;         /* weights changed since evaluation's packed copies were made */
 
     struct cvy_team *team;
-    _Atomic int doing; /* enum cvy_doing: others look at it to say who is late */
+    int64_t wait_start_ns, waited_ns; /* in talk with other devices; of a device without streams */
+    _Atomic int doing;                /* enum cvy_doing: others look at it to say who is late */
     pthread_t thread;
     bool is_running;
     struct cvy_error error; /* of the newest task */

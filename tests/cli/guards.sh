@@ -4,11 +4,11 @@
 train="train $quick --epochs 1"
 
 ok $train
-want=$(hash_of_out)
+good=$(hash_of_out)
 ok $train --check-sync 3 --on-nan stop
-same "$(hash_of_out)" "$want" "watched weights"
+same "$(hash_of_out)" "$good" "watched weights"
 ok $train --on-nan skip --devices cpu:0-1 --strategy ddp --check-sync 1
-same "$(hash_of_out)" "$want" "watched weights of two devices"
+same "$(hash_of_out)" "$good" "watched weights of two devices"
 ! grep -q 'left out' err || { cat err; die "updates of a good run were left out"; }
 
 # a rate that ruins the weights at once: each update after it is left out, until it is enough
@@ -20,3 +20,18 @@ grep -q '"skipped":true' run/metrics.jsonl || die "metrics.jsonl does not say wh
 
 fails 2 'there is no such on-nan' $train --on-nan hope
 fails 2 'must be from 0' $train --check-sync -1
+
+# of several processes, the slowest; all come to the same
+for library in openmpi mpich; do
+    [ -e "$BUILD/libconvoy_mpi_$library.so" ] || continue
+    "$SOURCE/tests/with_mpirun" $library 2 "$CONVOY" $train --on-nan skip --check-sync 2 >out 2>err
+    rc=$?
+    [ $rc -ne 77 ] || continue
+    [ $rc -eq 0 ] || { cat out err; die "exit code $rc with $library"; }
+    same "$(hash_of_out)" "$good" "watched weights of two processes"
+    grep -q 'epoch 1: slowest: device [01] of rank [01], which waited .* others waited up to ' err ||
+        { cat err; die "nobody is slowest"; }
+    "$SOURCE/tests/with_mpirun" $library 2 "$CONVOY" $train --epochs 30 --lr 1e30 --on-nan skip >out 2>err
+    same $? 1 "the exit code of two processes without a good update"
+    has err 'number 100 in a row that is left out'
+done
