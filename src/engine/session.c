@@ -33,10 +33,10 @@ static cvy_status list_stored(struct cvy_session *session) {
 }
 
 static cvy_status initialise(struct cvy_session *session) {
-    void *host = NULL;
+    void *host = NULL, *own = NULL;
     cvy_status status = CVY_OK;
     CVY_TRY_OUT(list_stored(session));
-    CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
+    CVY_TRY_OUT(cvy_session_borrow(session, &host, &own));
     for (size_t i = 0; i < session->stored.n; i++) {
         const struct cvy_stored *s = session->stored.data[i];
         bool is_drawn =
@@ -48,7 +48,7 @@ static cvy_status initialise(struct cvy_session *session) {
     }
     CVY_TRY_OUT(cvy_session_spread(session));
 out:
-    free(host);
+    free(own);
     return status;
 }
 

@@ -58,6 +58,10 @@ cvy_status cvy_session_gradient(struct cvy_session *session, const char *name, f
    size from cvy_store_find. Collective. */
 cvy_status cvy_session_read(struct cvy_session *session, const char *name, void *host);
 cvy_status cvy_session_write(struct cvy_session *session, const char *name, const void *host);
+/* Room for any stored value, for cvy_session_write: the staging of a device in host memory, which is as large and idle
+   between two calls, so that a layer of hundreds of MB is not in memory once more; else new, *own, which the caller
+   frees. Local. */
+cvy_status cvy_session_borrow(const struct cvy_session *session, void **host, void **own);
 
 /* Runs the `start` schedule: parameters to all devices, packed copies remade. Collective. */
 cvy_status cvy_session_spread(struct cvy_session *session);

@@ -176,9 +176,9 @@ static cvy_status check_file(const struct cvy_session *session, const struct wan
 
 static cvy_status load_values(struct cvy_session *session, const struct wanted *wanted,
                               struct cvy_weights_file *file) {
-    void *host = NULL;
+    void *host = NULL, *own = NULL;
     cvy_status status = CVY_OK;
-    CVY_TRY_OUT(cvy_alloc_items(1, session->staging_bytes, &host));
+    CVY_TRY_OUT(cvy_session_borrow(session, &host, &own));
     for (size_t i = 0; i < session->stored.n; i++) {
         const struct cvy_stored *s = session->stored.data[i];
         struct cvy_desc desc;
@@ -190,7 +190,7 @@ static cvy_status load_values(struct cvy_session *session, const struct wanted *
         CVY_TRY_OUT(cvy_session_write(session, s->name, host));
     }
 out:
-    free(host);
+    free(own);
     return status;
 }
 
