@@ -128,11 +128,11 @@ static cvy_status make_tags(const struct cvy_card *card, struct tags *out) {
     return add_text(out, "conv_algo", card->conv_algo);
 }
 
-cvy_status cvy_card_save(const struct cvy_card *card, cvy_session *session, const char *path) {
+cvy_status cvy_card_write(const struct cvy_card *card, const struct cvy_tensors *weights, const char *path) {
     struct tags tags = {.n = 0};
     cvy_status status = make_tags(card, &tags);
     if (status == CVY_OK)
-        status = cvy_session_save_weights(session, path, tags.tag, tags.n);
+        status = cvy_safetensors_write(path, weights->data, weights->n, tags.tag, tags.n);
     cvy_pool_free(&tags.pool);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "engine/task.h"
+#include "engine/tensors.h"
 
 struct cvy_card {        /* texts belong to the pool */
     const char *model;   /* NULL: the file says nothing (it is not ours) */
@@ -28,8 +29,8 @@ cvy_status cvy_card_make(const struct cvy_task *task, struct cvy_card *out);
 cvy_status cvy_card_read(const char *path, struct cvy_card *out);
 void cvy_card_free(struct cvy_card *card);
 
-/* cvy_save_weights with the card in the file. Collective. */
-cvy_status cvy_card_save(const struct cvy_card *card, cvy_session *session, const char *path);
+/* A file of weights with the card in it. Local. */
+cvy_status cvy_card_write(const struct cvy_card *card, const struct cvy_tensors *weights, const char *path);
 
 /* Is this file's network the task's? CVY_ERR_DATA names the first difference: model, number of classes, or a
    class's name. An empty card fits (the tensors' names and shapes are checked when they are loaded). */

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "engine/manifest.h"
 #include "engine/session.h"
-#include "engine/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,11 +112,26 @@ static bool is_folder(const char *path) {
 
 /* ---- save and load ------------------------------------------------------------------------------------ */
 
-/* In the session, as the weights. */
-static cvy_status save_average(struct cvy_ema *ema, const struct cvy_card *card, const char *path) {
-    CVY_TRY(cvy_ema_swap(ema));
-    cvy_status status = cvy_card_save(card, ema->session, path);
-    return status == CVY_OK ? cvy_ema_swap(ema) : status;
+cvy_status cvy_snapshot_take(struct cvy_snapshot *snapshot, cvy_session *session,
+                             const struct cvy_train_state *state, const struct cvy_ema *ema) {
+    if (!snapshot->weights.data)
+        CVY_TRY(cvy_tensors_open(session, cvy_stored_is_weight, &snapshot->weights));
+    if (!snapshot->optimizer.data)
+        CVY_TRY(cvy_tensors_open(session, cvy_stored_is_state, &snapshot->optimizer));
+    if (ema->session && !snapshot->average.data)
+        CVY_TRY(cvy_tensors_open(session, cvy_stored_is_weight, &snapshot->average));
+    CVY_TRY(cvy_tensors_read(session, &snapshot->weights));
+    CVY_TRY(cvy_tensors_read(session, &snapshot->optimizer));
+    if (ema->session) /* it lies in the same order */
+        memcpy(snapshot->average.block, ema->average, snapshot->average.n_bytes);
+    snapshot->state = *state;
+    return CVY_OK;
+}
+
+void cvy_snapshot_free(struct cvy_snapshot *snapshot) {
+    cvy_tensors_free(&snapshot->weights);
+    cvy_tensors_free(&snapshot->optimizer);
+    cvy_tensors_free(&snapshot->average);
 }
 
 static cvy_status load_average(struct cvy_ema *ema, const char *path, const struct cvy_train_state *state) {
@@ -134,51 +148,43 @@ static cvy_status load_average(struct cvy_ema *ema, const char *path, const stru
     return cvy_ema_copy(ema);
 }
 
-static cvy_status write_files(const char *folder, cvy_session *session, const struct cvy_card *card,
-                              const struct cvy_train_state *state, struct cvy_ema *ema) {
+static cvy_status write_files(const char *folder, const struct cvy_card *card,
+                              const struct cvy_snapshot *snapshot) {
     char *path[N_FILES] = {NULL};
-    const bool is_writer = cvy_world_rank(session->plan->options.world) == 0;
     cvy_status status = CVY_OK;
     for (int i = 0; i < N_FILES && status == CVY_OK; i++)
         status = cvy_path(folder, files[i], "", &path[i]);
     if (status == CVY_OK)
-        status = cvy_card_save(card, session, path[0]);
+        status = cvy_card_write(card, &snapshot->weights, path[0]);
     if (status == CVY_OK)
-        status = cvy_session_save_optimizer(session, path[1]);
-    if (status == CVY_OK && is_writer)
-        status = cvy_train_state_write(path[2], state);
-    if (status == CVY_OK && ema->session)
-        status = save_average(ema, card, path[3]);
-    if (status == CVY_OK && is_writer)
+        status = cvy_safetensors_write(path[1], snapshot->optimizer.data, snapshot->optimizer.n, NULL, 0);
+    if (status == CVY_OK)
+        status = cvy_train_state_write(path[2], &snapshot->state);
+    if (status == CVY_OK && snapshot->average.data)
+        status = cvy_card_write(card, &snapshot->average, path[3]);
+    if (status == CVY_OK)
         status = cvy_manifest_write(folder, files, N_CONTENTS);
-    if (status == CVY_OK && is_writer)
+    if (status == CVY_OK)
         status = cvy_sync_folder(folder);
     for (int i = 0; i < N_FILES; i++)
         free(path[i]);
     return status;
 }
 
-cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
-                               const struct cvy_card *card, const struct cvy_train_state *state,
-                               struct cvy_ema *ema) {
-    cvy_world *world = session->plan->options.world;
-    bool is_writer = cvy_world_rank(world) == 0;
+cvy_status cvy_checkpoint_write(const char *dir, const char *name, const struct cvy_card *card,
+                                const struct cvy_snapshot *snapshot) {
     char *place = NULL, *fresh = NULL, *aside = NULL;
     cvy_status status;
     CVY_TRY_OUT(cvy_path(dir, name, "", &place));
     CVY_TRY_OUT(cvy_path(dir, name, ".new", &fresh));
     CVY_TRY_OUT(cvy_path(dir, name, ".old", &aside));
-    if (is_writer)
-        cvy_checkpoint_tidy(dir, name);
-    status = is_writer ? make_one(fresh) : CVY_OK;
-    CVY_TRY_OUT(cvy_world_share_failure(world, status, fresh));
-    status = write_files(fresh, session, card, state, ema);
-    if (status == CVY_OK && is_writer)
+    cvy_checkpoint_tidy(dir, name);
+    CVY_TRY_OUT(make_one(fresh));
+    status = write_files(fresh, card, snapshot);
+    if (status == CVY_OK)
         status = put_in_place(dir, fresh, place, aside);
-    if (status != CVY_OK && is_writer)
+    if (status != CVY_OK)
         remove_checkpoint(fresh);
-    if (status != CVY_ERR_LOST)
-        status = cvy_world_share_failure(world, status, place);
 out:
     free(place);
     free(fresh);

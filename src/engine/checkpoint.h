@@ -9,10 +9,19 @@
 #include "engine/ema.h"
 #include "engine/train_state.h"
 
-/* Writes DIR/NAME. DIR exists. `ema` may be zeroed. Collective. */
-cvy_status cvy_checkpoint_save(const char *dir, const char *name, cvy_session *session,
-                               const struct cvy_card *card, const struct cvy_train_state *state,
-                               struct cvy_ema *ema);
+/* What a checkpoint holds, in memory; its room is made at the first time and kept. Zero-initialised: nothing yet. */
+struct cvy_snapshot {
+    struct cvy_tensors weights, optimizer, average; /* average.data: NULL without --model-ema */
+    struct cvy_train_state state;
+};
+/* Copies it all; `ema` may be zeroed. Released with cvy_snapshot_free, also on failure. Collective. */
+cvy_status cvy_snapshot_take(struct cvy_snapshot *snapshot, cvy_session *session,
+                             const struct cvy_train_state *state, const struct cvy_ema *ema);
+void cvy_snapshot_free(struct cvy_snapshot *snapshot);
+
+/* Writes DIR/NAME. DIR exists. One thread at a time. Local. */
+cvy_status cvy_checkpoint_write(const char *dir, const char *name, const struct cvy_card *card,
+                                const struct cvy_snapshot *snapshot);
 
 /* Clears up behind a run that was killed while it wrote DIR/NAME: where that is missing or damaged, a whole one that
    had been moved aside, or that was about to take its place, takes it; what is left over is removed. Nobody else may

@@ -1,12 +1,10 @@
 /* See ema.h. */
 #include "engine/ema.h"
 
+#include "engine/tensors.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_weight(const struct cvy_stored *s) {
-    return s->kind == CVY_VALUE_PARAM || s->kind == CVY_VALUE_BUFFER;
-}
 
 static size_t room(const struct cvy_stored *s) { return cvy_align_up(cvy_desc_bytes(&s->desc), CVY_ALIGN); }
 
@@ -18,7 +16,7 @@ double cvy_ema_decay(const struct cvy_ema_options *options, int64_t n_images, in
 cvy_status cvy_ema_open(struct cvy_ema *ema, cvy_session *session, int64_t steps, double decay) {
     size_t n_bytes = 0;
     for (size_t i = 0; i < session->stored.n; i++)
-        n_bytes += is_weight(session->stored.data[i]) ? room(session->stored.data[i]) : 0;
+        n_bytes += cvy_stored_is_weight(session->stored.data[i]) ? room(session->stored.data[i]) : 0;
     *ema = (struct cvy_ema){.session = session, .steps = steps, .decay = decay};
     CVY_TRY(CVY_ALLOC(ema->average, n_bytes));
     CVY_TRY(CVY_ALLOC(ema->one, session->staging_bytes));
@@ -38,7 +36,7 @@ static cvy_status for_each(struct cvy_ema *ema, action *act) {
     char *at = ema->average;
     for (size_t i = 0; i < ema->session->stored.n; i++) {
         const struct cvy_stored *s = ema->session->stored.data[i];
-        if (!is_weight(s))
+        if (!cvy_stored_is_weight(s))
             continue;
         CVY_TRY(act(ema, s, at));
         at += room(s);

@@ -22,10 +22,6 @@ struct cvy_plan_facts {
 /* Local. */
 void cvy_plan_facts(const cvy_plan *plan, struct cvy_plan_facts *out);
 
-/* cvy_save_weights with metadata. Collective. */
-cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
-                                    const struct cvy_safetensors_pair *metadata, size_t n_metadata);
-
 /* cvy_load_weights of all but these n names, which the file may lack or have in another shape. Collective. */
 cvy_status cvy_session_load_body(cvy_session *session, const char *path, const char *const *head, size_t n);
 

@@ -148,6 +148,7 @@ cvy_status cvy_trainer_open(struct cvy_trainer *t, const struct cvy_trainer_opti
 void cvy_trainer_close(struct cvy_trainer *t) {
     cvy_metrics_close(t->metrics);
     cvy_event_file_close(t->event_file);
+    cvy_checkpoint_writer_close(&t->writer);
     cvy_card_free(&t->card);
     cvy_ema_free(&t->ema);
     cvy_mistakes_free(&t->mistakes);
@@ -306,9 +307,7 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
         CVY_TRY(cvy_metrics_epoch(t->metrics, &report));
         CVY_TRY(cvy_event_file_epoch(t->event_file, &report, t->n_steps));
     }
-    if (report.is_best)
-        CVY_TRY(cvy_trainer_checkpoint(t, "best"));
-    CVY_TRY(cvy_trainer_checkpoint(t, "last"));
+    CVY_TRY(cvy_trainer_checkpoint(t, report.is_best));
     if (t->events.on_epoch)
         t->events.on_epoch(t->events.context, &report, &t->progress);
     return CVY_OK;
@@ -351,6 +350,7 @@ static cvy_status run_epochs(struct cvy_trainer *t) {
         if (t->state.epoch < t->options.schedule.n_epochs)
             CVY_TRY(cvy_trainer_heed_interrupts(t));
     }
+    CVY_TRY(cvy_trainer_settle(t));
     if (has_stalled(t) && is_writer(t))
         cvy_log(&t->options.task.plan.log, CVY_LOG_INFO,
                 "stopped early, after epoch %lld: none has been better than epoch %lld", LL(t->state.epoch),

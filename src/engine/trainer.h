@@ -8,6 +8,7 @@
 #ifndef CVY_ENGINE_TRAINER_H
 #define CVY_ENGINE_TRAINER_H
 
+#include "engine/checkpoint_writer.h"
 #include "engine/event_file.h"
 #include "engine/mistakes.h"
 #include "engine/profile.h"
@@ -64,10 +65,11 @@ struct cvy_trainer { /* read by the caller, written by the trainer */
     struct cvy_resume resume;
     struct cvy_run_folder folder;
     struct cvy_skips skips;
-    double loaded_s;              /* waited for images in this epoch */
+    double loaded_s; /* waited for images in this epoch */
+    struct cvy_checkpoint_writer writer;
     int64_t n_steps;              /* of an epoch: updates */
     struct cvy_tally val;         /* of the newest evaluation */
-    bool is_saved;                /* last/ holds the present state */
+    bool is_saved;                /* last/ holds the present state, or will soon */
     bool is_evaluated;            /* `val` belongs to the present weights */
     struct cvy_mistakes mistakes; /* of that evaluation; counted when there is an output folder */
     struct cvy_profile profile;

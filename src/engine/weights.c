@@ -1,5 +1,5 @@
 /* Weights and optimiser state between a session and safetensors files, and the weights hash. */
-#include "engine/session.h"
+#include "engine/tensors.h"
 #include "engine/world.h"
 #include "graph/safetensors.h"
 #include "graph/weights_file.h"
@@ -51,11 +51,6 @@ cvy_status cvy_session_write(struct cvy_session *session, const char *name, cons
 
 typedef bool (*selector)(const struct cvy_stored *stored);
 
-static bool is_weight(const struct cvy_stored *s) {
-    return s->kind == CVY_VALUE_PARAM || s->kind == CVY_VALUE_BUFFER;
-}
-static bool is_state(const struct cvy_stored *s) { return s->kind == CVY_VALUE_STATE; }
-
 static const struct cvy_stored *find_stored(const struct cvy_session *session, const char *name) {
     for (size_t i = 0; i < session->stored.n; i++) {
         if (strcmp(session->stored.data[i]->name, name) == 0)
@@ -64,45 +59,16 @@ static const struct cvy_stored *find_stored(const struct cvy_session *session, c
     return NULL;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const struct cvy_safetensor *)a)->name, ((const struct cvy_safetensor *)b)->name);
-}
-
-/* Reads all selected values; *out in name order; the bytes are one block, *block, that the caller frees. */
-static cvy_status read_all(struct cvy_session *session, selector select, struct cvy_safetensor **out,
-                           size_t *n, char **block) {
-    size_t bytes = 0, at = 0;
-    *n = 0;
-    for (size_t i = 0; i < session->stored.n; i++) {
-        if (select(session->stored.data[i]))
-            bytes += cvy_align_up(cvy_desc_bytes(&session->stored.data[i]->desc), CVY_ALIGN);
-    }
-    CVY_TRY(CVY_ALLOC(*out, session->stored.n));
-    CVY_TRY(CVY_ALLOC(*block, bytes));
-    for (size_t i = 0; i < session->stored.n; i++) {
-        const struct cvy_stored *s = session->stored.data[i];
-        if (!select(s))
-            continue;
-        CVY_TRY(cvy_session_read(session, s->name, *block + at));
-        (*out)[(*n)++] = (struct cvy_safetensor){.name = s->name, .desc = s->desc, .bytes = *block + at};
-        at += cvy_align_up(cvy_desc_bytes(&s->desc), CVY_ALIGN);
-    }
-    qsort(*out, *n, sizeof **out, by_name);
-    return CVY_OK;
-}
-
-static cvy_status save(struct cvy_session *session, selector select, const char *path,
-                       const struct cvy_safetensors_pair *pairs, size_t n_pairs) {
-    struct cvy_safetensor *tensors = NULL;
-    char *block = NULL;
-    size_t n;
+static cvy_status save(struct cvy_session *session, selector select, const char *path) {
+    struct cvy_tensors tensors = {.n = 0};
     cvy_world *world = session->plan->options.world;
-    cvy_status status = read_all(session, select, &tensors, &n, &block);
+    cvy_status status = cvy_tensors_open(session, select, &tensors);
+    if (status == CVY_OK)
+        status = cvy_tensors_read(session, &tensors);
     bool is_whole = status == CVY_OK;
     if (is_whole && cvy_world_rank(world) == 0)
-        status = cvy_safetensors_write(path, tensors, n, pairs, n_pairs);
-    free(tensors);
-    free(block);
+        status = cvy_safetensors_write(path, tensors.data, tensors.n, NULL, 0);
+    cvy_tensors_free(&tensors);
     return is_whole ? cvy_world_share_failure(world, status, path) : status;
 }
 
@@ -214,7 +180,8 @@ static cvy_status load(struct cvy_session *session, const struct wanted *given, 
     cvy_status status = check_file(session, &wanted, path, file);
     if (status == CVY_OK)
         status = load_values(session, &wanted, file);
-    if (status == CVY_OK && wanted.lacks_auxiliary && session->plan->train && wanted.select == is_weight)
+    if (status == CVY_OK && wanted.lacks_auxiliary && session->plan->train &&
+        wanted.select == cvy_stored_is_weight)
         cvy_log(&session->plan->options.log, CVY_LOG_INFO, "%s has no auxiliary heads: they are new", path);
     cvy_weights_file_free(file);
     return status == CVY_OK ? cvy_session_spread(session) : status;
@@ -223,52 +190,46 @@ static cvy_status load(struct cvy_session *session, const struct wanted *given, 
 /* ---- the interface ----------------------------------------------------------------------------------- */
 
 cvy_status cvy_load_weights(cvy_session *session, const char *path) {
-    return load(session, &(struct wanted){.select = is_weight}, path);
+    return load(session, &(struct wanted){.select = cvy_stored_is_weight}, path);
 }
 
 cvy_status cvy_session_load_body(struct cvy_session *session, const char *path, const char *const *head,
                                  size_t n) {
-    return load(session, &(struct wanted){.select = is_weight, .but = head, .n_but = n}, path);
+    return load(session, &(struct wanted){.select = cvy_stored_is_weight, .but = head, .n_but = n}, path);
 }
 
 cvy_status cvy_save_weights(cvy_session *session, const char *path) {
-    return save(session, is_weight, path, NULL, 0);
-}
-
-cvy_status cvy_session_save_weights(cvy_session *session, const char *path,
-                                    const struct cvy_safetensors_pair *metadata, size_t n_metadata) {
-    return save(session, is_weight, path, metadata, n_metadata);
+    return save(session, cvy_stored_is_weight, path);
 }
 
 cvy_status cvy_session_save_optimizer(cvy_session *session, const char *path) {
-    return save(session, is_state, path, NULL, 0);
+    return save(session, cvy_stored_is_state, path);
 }
 
 cvy_status cvy_session_load_optimizer(cvy_session *session, const char *path, int64_t n_updates) {
-    CVY_TRY(load(session, &(struct wanted){.select = is_state}, path));
+    CVY_TRY(load(session, &(struct wanted){.select = cvy_stored_is_state}, path));
     session->n_updates = (uint64_t)n_updates;
     return CVY_OK;
 }
 
 cvy_status cvy_weights_hash(cvy_session *session, uint64_t *out) {
-    struct cvy_safetensor *tensors = NULL;
-    char *block = NULL;
-    size_t n = 0;
+    struct cvy_tensors tensors = {.n = 0};
     XXH3_state_t *state = XXH3_createState();
-    cvy_status status = state ? read_all(session, is_weight, &tensors, &n, &block)
+    cvy_status status = state ? cvy_tensors_open(session, cvy_stored_is_weight, &tensors)
                               : CVY_FAIL(CVY_ERR_MEMORY, "no memory for the weights hash");
+    if (status == CVY_OK)
+        status = cvy_tensors_read(session, &tensors);
     if (status == CVY_OK) {
         XXH3_64bits_reset(state);
-        for (size_t i = 0; i < n; i++) {
-            const struct cvy_desc *desc = &tensors[i].desc;
-            XXH3_64bits_update(state, tensors[i].name, strlen(tensors[i].name) + 1);
-            XXH3_64bits_update(state, desc->shape.dim, (size_t)desc->shape.n * sizeof *desc->shape.dim);
-            XXH3_64bits_update(state, tensors[i].bytes, cvy_desc_bytes(desc));
+        for (size_t i = 0; i < tensors.n; i++) {
+            const struct cvy_safetensor *t = &tensors.data[i];
+            XXH3_64bits_update(state, t->name, strlen(t->name) + 1);
+            XXH3_64bits_update(state, t->desc.shape.dim, (size_t)t->desc.shape.n * sizeof *t->desc.shape.dim);
+            XXH3_64bits_update(state, t->bytes, cvy_desc_bytes(&t->desc));
         }
         *out = XXH3_64bits_digest(state);
     }
     XXH3_freeState(state);
-    free(tensors);
-    free(block);
+    cvy_tensors_free(&tensors);
     return status;
 }
