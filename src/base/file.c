@@ -2,8 +2,6 @@
    exists and is ours; when it has none, after success or failure, the file is gone. */
 #include "base/file.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,24 +80,31 @@ cvy_status cvy_map_file(const char *path, void **out, size_t *n_bytes) {
     return status;
 }
 
+cvy_status cvy_read_piece(int fd, const char *path, int64_t offset, size_t n_bytes, char **out) {
+    char *bytes = malloc(n_bytes + 1);
+    if (!bytes)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory: no room for %zu bytes of it", path, n_bytes);
+    cvy_status status = cvy_read_at(fd, path, offset, bytes, n_bytes);
+    bytes[n_bytes] = '\0';
+    if (status == CVY_OK)
+        *out = bytes;
+    else
+        free(bytes);
+    return status;
+}
+
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes) {
     cvy_status status;
-    char *bytes = NULL;
     int fd;
     size_t n;
     CVY_TRY(cvy_open_file(path, &fd, &n));
-    if (n > max_bytes) {
+    if (n > max_bytes)
         status = CVY_FAIL(CVY_ERR_DATA, "%s: has %zu bytes, more than the %zu that are allowed here", path, n,
                           max_bytes);
-        goto out;
-    }
-    CVY_TRY_OUT(cvy_alloc_items(n + 1, 1, (void **)&bytes));
-    CVY_TRY_OUT(cvy_read_at(fd, path, 0, bytes, n));
-    *out = bytes;
-    *n_bytes = n;
-    bytes = NULL;
-out:
-    free(bytes);
+    else
+        status = cvy_read_piece(fd, path, 0, n, out);
+    if (status == CVY_OK)
+        *n_bytes = n;
     close(fd);
     return status;
 }

@@ -22,6 +22,9 @@ cvy_status cvy_map_file(const char *path, void **out, size_t *n_bytes);
 /* Reads n_bytes at `offset` of an open file; threads may share it. `path` is for the error. */
 cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, size_t n_bytes);
 
+/* The same into new memory; *out is NUL-terminated, freed by the caller. */
+cvy_status cvy_read_piece(int fd, const char *path, int64_t offset, size_t n_bytes, char **out);
+
 /* Reads a whole file; *out is NUL-terminated, freed by the caller. Refuses files above max_bytes. */
 cvy_status cvy_read_file(const char *path, size_t max_bytes, char **out, size_t *n_bytes);
 

@@ -1,8 +1,8 @@
 /* Image files to class names: decoded, prepared as the weights' card says, softmax over the logits. */
 #include "cli/predict.h"
 #include "data/data.h"
+#include "engine/softmax.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +19,10 @@ static int more_probable_first(const void *a, const void *b) {
     return (x->class > y->class) - (x->class < y->class);
 }
 
-/* exp(l - max) / sum, sorted. */
-static void rank(const float *logits, int64_t n, struct guess *out) {
-    double max = logits[0], sum = 0;
-    for (int64_t k = 1; k < n; k++)
-        max = fmax(max, logits[k]);
+static void sort_guesses(const float *logits, int64_t n, struct guess *out) {
+    const struct cvy_softmax softmax = cvy_softmax_of(logits, n);
     for (int64_t k = 0; k < n; k++)
-        sum += exp(logits[k] - max);
-    for (int64_t k = 0; k < n; k++)
-        out[k] = (struct guess){.class = k, .probability = exp(logits[k] - max) / sum};
+        out[k] = (struct guess){.class = k, .probability = cvy_softmax_probability(&softmax, logits[k])};
     qsort(out, (size_t)n, sizeof *out, more_probable_first);
 }
 
@@ -106,7 +101,7 @@ static cvy_status predict_all(struct prediction *p, const char *const *paths, js
         for (int64_t i = 0; i < batch.n; i++) {
             const char *path = paths[batch.indices[i]];
             CVY_TRY_OUT(predict_check(logits + i * n_classes, n_classes, path));
-            rank(logits + i * n_classes, n_classes, guesses);
+            sort_guesses(logits + i * n_classes, n_classes, guesses);
             if (list)
                 CVY_TRY_OUT(list_guesses(p, path, guesses, n_shown, list));
             else

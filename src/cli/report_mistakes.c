@@ -3,6 +3,7 @@
 #include "cli/report.h"
 
 #include "base/mem.h"
+#include "base/ranking.h"
 #include "data/encode_jpeg.h"
 #include "data/encode_png.h"
 #include "data/picture.h"
@@ -90,22 +91,18 @@ struct pair {
     uint32_t count;
 };
 
+static int more_images_first(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return (x->count < y->count) - (x->count > y->count);
+}
+
 /* The pairs that are confused most, most first: *n of them. */
 static void find_pairs(const struct cvy_mistakes *m, struct pair pairs[N_PAIRS], int *n) {
     *n = 0;
     for (int64_t cell = 0; cell < m->n_classes * m->n_classes; cell++) {
-        const struct pair new = {cell / m->n_classes, cell % m->n_classes, m->counts[cell]};
-        int at = *n;
-        if (new.label == new.guess || new.count == 0)
-            continue;
-        while (at > 0 && pairs[at - 1].count < new.count)
-            at--;
-        if (at == N_PAIRS)
-            continue;
-        *n += *n < N_PAIRS;
-        for (int i = *n - 1; i > at; i--)
-            pairs[i] = pairs[i - 1];
-        pairs[at] = new;
+        const struct pair pair = {cell / m->n_classes, cell % m->n_classes, m->counts[cell]};
+        if (pair.label != pair.guess && pair.count > 0)
+            cvy_rank(pairs, sizeof pair, n, N_PAIRS, &pair, more_images_first);
     }
 }
 

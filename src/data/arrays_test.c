@@ -42,7 +42,7 @@ static void expect_sample(const struct cvy_dataset *dataset, int64_t i, int labe
     int64_t found;
     assert_int_equal(cvy_dataset_label(dataset, i, &found), CVY_OK);
     assert_int_equal(found, label);
-    assert_int_equal(dataset->format->read(dataset, i, &image), CVY_OK);
+    assert_int_equal(dataset->format->pixels(dataset, i, &image), CVY_OK);
     assert_true(image.channels == 3 && image.height == 32 && image.width == 32 && image.order == CVY_NHWC);
     for (int k = 0; k < 3 * PIXELS; k++)
         assert_int_equal(((uint8_t *)image.pixels)[k], value(label, k % 3, k / 3));
@@ -115,7 +115,7 @@ static void expect_second_image(cvy_split split) {
     assert_int_equal(cvy_dataset_classes(dataset), 5);
     assert_int_equal(cvy_dataset_label(dataset, 0, &label), CVY_OK);
     assert_int_equal(label, 4);
-    assert_int_equal(dataset->format->read(dataset, 1, &image), CVY_OK);
+    assert_int_equal(dataset->format->pixels(dataset, 1, &image), CVY_OK);
     assert_true(image.channels == 1 && image.height == 2 && image.width == 3);
     assert_memory_equal(image.pixels, images + 22, 6);
     cvy_image_free(&image);

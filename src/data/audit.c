@@ -1,6 +1,7 @@
 /* See audit.h. Duplicates are found by a hash of shape and pixels: each split's hashes go to one table, in order. */
 #include "data/audit.h"
 
+#include "base/text.h"
 #include "data/decode.h"
 #include "data/file_facts.h"
 #include "data/survey.h"
@@ -86,14 +87,13 @@ struct pass {
     int64_t *per_class, n_before, n_all;
 };
 
-/* The sample's file, or its place in the set. */
 static cvy_status name_sample(struct cvy_pool *pool, const struct cvy_dataset *dataset, int64_t i,
                               char **out) {
-    if (dataset->format->path)
-        CVY_TRY(cvy_pool_printf(pool, out, "%s", dataset->format->path(dataset, i)));
-    else
-        CVY_TRY(cvy_pool_printf(pool, out, "image %lld", (long long)i));
-    return CVY_OK;
+    struct cvy_text name = {0};
+    cvy_dataset_name(dataset, i, &name);
+    cvy_status status = name.status == CVY_OK ? cvy_pool_strdup(pool, name.data, out) : name.status;
+    cvy_text_free(&name);
+    return status;
 }
 
 static cvy_status add(const struct pass *pass, enum cvy_problem kind, int64_t i, const char *detail) {

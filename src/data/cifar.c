@@ -152,7 +152,7 @@ const struct cvy_format cvy_format_cifar10 = {
     .help = "cifar10:DIR   CIFAR-10, the binary version: data_batch_1.bin to 5, test_batch.bin",
     .open = cifar10_open,
     .free = cvy_array_set_free,
-    .read = cvy_array_set_read,
+    .pixels = cvy_array_set_read,
     .label = cvy_array_set_label,
 };
 
@@ -161,6 +161,6 @@ const struct cvy_format cvy_format_cifar100 = {
     .help = "cifar100:DIR   CIFAR-100, the binary version, its 100 fine labels: train.bin, test.bin",
     .open = cifar100_open,
     .free = cvy_array_set_free,
-    .read = cvy_array_set_read,
+    .pixels = cvy_array_set_read,
     .label = cvy_array_set_label,
 };

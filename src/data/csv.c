@@ -211,9 +211,7 @@ const struct cvy_format cvy_format_csv = {
         "csv:FILE   rows of path,label[,split] of JPEG, PNG and WebP files; paths are below FILE's folder",
     .open = csv_open,
     .free = cvy_file_set_free,
-    .read = cvy_file_set_read,
-    .read_part = cvy_file_set_read_part,
+    .encoded = cvy_file_set_encoded,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
-    .encoded = cvy_file_set_encoded,
 };

@@ -38,6 +38,7 @@ void cvy_image_take(struct cvy_image *image,
                     const struct cvy_image_part *part); /* keeps the part, at its size */
 
 struct cvy_format;
+struct cvy_text;
 
 struct cvy_dataset { /* the head of every format's own struct */
     const struct cvy_format *format;
@@ -64,25 +65,30 @@ struct cvy_format {
                        struct cvy_dataset **out);
     /* Everything but spec and class_names, which cvy_dataset_free releases before. */
     void (*free)(struct cvy_dataset *dataset);
-    /* Reads sample i; thread-safe (a worker's own `image`). CVY_ERR_DATA names the file and the reason. */
-    cvy_status (*read)(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
-    /* The same for a part of it, decoding little more than that. NULL: it is cut out of the whole. */
-    cvy_status (*read_part)(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
-                            struct cvy_image *image);
-    cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
-    /* The file that holds sample i alone, for messages. NULL: there is none. */
-    const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
-    /* The image file of sample i as it is, freed by the caller; thread-safe. NULL: there is none. */
+    /* One of these two, the other is NULL; thread-safe. CVY_ERR_DATA names the sample and the reason.
+       The image file of sample i as it is, freed by the caller. */
     cvy_status (*encoded)(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes);
+    /* The pixels of sample i; `image` is a worker's own. */
+    cvy_status (*pixels)(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
+    cvy_status (*label)(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
+    /* The file that holds sample i alone. NULL: there is none. */
+    const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
+    /* What messages call sample i. NULL: its path, or else the data set and its number. */
+    void (*name)(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out);
     bool finds_files; /* samples are the files that are there: one that is moved away is none any more */
 };
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
 
-/* Sample i, or the part of it: through read_part where there is one. */
+/* Sample i, or the part of it, of which little more is decoded; thread-safe (a worker's own `image`). CVY_ERR_DATA names
+   the sample and the reason. */
 cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
                             struct cvy_image *image);
-/* CVY_ERR_LOST: sample i was not there after so long, which names its file. */
+/* What messages call sample i. */
+void cvy_dataset_name(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out);
+/* Puts it in front of the newest error; returns the error's status. */
+cvy_status cvy_dataset_name_error(const struct cvy_dataset *dataset, int64_t i, cvy_status status);
+/* CVY_ERR_LOST: sample i was not there after so long, which names it. */
 cvy_status cvy_dataset_fail_late(const struct cvy_dataset *dataset, int64_t i, double seconds);
 /* A thread that reads from it does not come back: from now on cvy_dataset_free leaves it as it is. */
 void cvy_dataset_abandon(const struct cvy_dataset *dataset);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/data.h"
+#include "data/decode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,21 +144,43 @@ cvy_status cvy_dataset_name_classes(struct cvy_dataset *dataset, const char *con
 cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
                             struct cvy_image *image) {
     const struct cvy_format *format = dataset->format;
-    if (part && format->read_part)
-        return format->read_part(dataset, i, part, image);
-    CVY_TRY(format->read(dataset, i, image));
-    if (part)
-        cvy_image_take(image, part);
-    return CVY_OK;
+    char *bytes;
+    size_t n_bytes;
+    if (format->pixels) {
+        CVY_TRY(format->pixels(dataset, i, image));
+        if (part)
+            cvy_image_take(image, part);
+        return CVY_OK;
+    }
+    CVY_TRY(format->encoded(dataset, i, &bytes, &n_bytes));
+    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, dataset->as_stored, part, image);
+    free(bytes);
+    return status == CVY_OK ? CVY_OK : cvy_dataset_name_error(dataset, i, status);
+}
+
+void cvy_dataset_name(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out) {
+    const struct cvy_format *format = dataset->format;
+    if (format->name)
+        format->name(dataset, i, out);
+    else if (format->path)
+        cvy_text_printf(out, "%s", format->path(dataset, i));
+    else
+        cvy_text_printf(out, "'%s': image %lld", dataset->spec, (long long)i);
+}
+
+cvy_status cvy_dataset_name_error(const struct cvy_dataset *dataset, int64_t i, cvy_status status) {
+    struct cvy_text name = {0};
+    cvy_dataset_name(dataset, i, &name);
+    status = name.status == CVY_OK ? cvy_fail_prefix(status, "%s: ", name.data) : name.status;
+    cvy_text_free(&name);
+    return status;
 }
 
 cvy_status cvy_dataset_fail_late(const struct cvy_dataset *dataset, int64_t i, double seconds) {
-    const char *path = dataset->format->path ? dataset->format->path(dataset, i) : NULL;
-    static const char hint[] = "does its disk or network drive still answer?";
-    if (path)
-        return CVY_FAIL(CVY_ERR_LOST, "%s: was not read within %g seconds: %s", path, seconds, hint);
-    return CVY_FAIL(CVY_ERR_LOST, "'%s', image %lld: was not read within %g seconds: %s", dataset->spec,
-                    (long long)i, seconds, hint);
+    return cvy_dataset_name_error(
+        dataset, i,
+        CVY_FAIL(CVY_ERR_LOST, "was not read within %g seconds: does its disk or network drive still answer?",
+                 seconds));
 }
 
 void cvy_dataset_abandon(const struct cvy_dataset *dataset) {

@@ -67,9 +67,9 @@ static void digits_are_the_bundled_set(void **state) {
     assert_null(cvy_dataset_class_name(val, 10));
     /* first row of the file: 0,0,5,13,9,1,0,0 … 0; last: … 0,0,10,14,8,1,0,0 … 8 */
     static const uint8_t first[] = {0, 0, 80, 207, 143, 16, 0, 0}, last[] = {0, 0, 159, 223, 128, 16, 0, 0};
-    assert_int_equal(train->format->read(train, 0, &image), CVY_OK);
+    assert_int_equal(cvy_dataset_read(train, 0, NULL, &image), CVY_OK);
     assert_memory_equal(image.pixels, first, 8);
-    assert_int_equal(val->format->read(val, 359, &image), CVY_OK);
+    assert_int_equal(cvy_dataset_read(val, 359, NULL, &image), CVY_OK);
     assert_memory_equal(image.pixels, last, 8);
     assert_int_equal(label_of(val, 359), 8);
     for (int64_t i = 0; i < 1437; i++)
@@ -86,8 +86,8 @@ static void digits_are_the_bundled_set(void **state) {
 /* The mean absolute difference of two images. */
 static double distance(const struct cvy_dataset *a, int64_t i, const struct cvy_dataset *b, int64_t j) {
     struct cvy_image x = {0}, y = {0};
-    assert_int_equal(a->format->read(a, i, &x), CVY_OK);
-    assert_int_equal(b->format->read(b, j, &y), CVY_OK);
+    assert_int_equal(cvy_dataset_read(a, i, NULL, &x), CVY_OK);
+    assert_int_equal(cvy_dataset_read(b, j, NULL, &y), CVY_OK);
     int64_t n = x.channels * x.height * x.width, sum = 0;
     for (int64_t p = 0; p < n; p++)
         sum += abs(((uint8_t *)x.pixels)[p] - ((uint8_t *)y.pixels)[p]);
@@ -164,7 +164,7 @@ static void tensors_are_taken_as_they_lie(void **state) {
     struct cvy_dataset *dataset = open_ok(spec, CVY_SPLIT_VAL);
     assert_int_equal(cvy_dataset_size(dataset), N);
     assert_int_equal(cvy_dataset_classes(dataset), 7);
-    assert_int_equal(dataset->format->read(dataset, 1, &image), CVY_OK);
+    assert_int_equal(cvy_dataset_read(dataset, 1, NULL, &image), CVY_OK);
     assert_true(image.channels == C && image.height == H && image.width == W);
     for (int i = 0; i < C * H * W; i++)
         assert_true(((float *)image.pixels)[i] == (float)(C * H * W + i));

@@ -62,6 +62,6 @@ const struct cvy_format cvy_format_digits = {
     .help = "digits   1,797 handwritten digits of 8x8, bundled; the last 360 are held out",
     .open = digits_open,
     .free = digits_free,
-    .read = digits_read,
+    .pixels = digits_read,
     .label = digits_label,
 };

@@ -58,45 +58,18 @@ static cvy_status check_age(const struct cvy_file_set *set, const char *path, in
 
 cvy_status cvy_file_set_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes) {
     const char *path = set_of(dataset)->samples.data[i].path;
-    char *bytes = NULL;
     cvy_status status;
-    size_t n;
     int fd;
-    CVY_TRY(cvy_open_file(path, &fd, &n));
+    CVY_TRY(cvy_open_file(path, &fd, n_bytes));
     CVY_TRY_OUT(check_age(set_of(dataset), path, fd));
-    if (n > CVY_MAX_FILE_BYTES) {
-        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %zu bytes, more than the %d that an image may have", path, n,
-                          CVY_MAX_FILE_BYTES);
-        goto out;
-    }
-    bytes = malloc(n + 1);
-    if (!bytes) {
-        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for an image of %zu bytes", n);
-        goto out;
-    }
-    CVY_TRY_OUT(cvy_read_at(fd, path, 0, bytes, n));
-    *out = bytes;
-    *n_bytes = n;
-    bytes = NULL;
+    if (*n_bytes > CVY_MAX_FILE_BYTES)
+        status = CVY_FAIL(CVY_ERR_DATA, "%s: has %zu bytes, more than the %d that an image may have", path,
+                          *n_bytes, CVY_MAX_FILE_BYTES);
+    else
+        status = cvy_read_piece(fd, path, 0, *n_bytes, out);
 out:
-    free(bytes);
     close(fd);
     return status;
-}
-
-cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
-                                  const struct cvy_image_part *part, struct cvy_image *image) {
-    char *bytes;
-    size_t n_bytes;
-    CVY_TRY(cvy_file_set_encoded(dataset, i, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, dataset->as_stored, part, image);
-    free(bytes);
-    return status == CVY_OK ? CVY_OK : cvy_fail_prefix(status, "%s: ", set_of(dataset)->samples.data[i].path);
-}
-
-cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    CVY_TRY(cvy_file_set_read_part(dataset, i, NULL, image));
-    return CVY_OK;
 }
 
 const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i) {
@@ -106,8 +79,8 @@ const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i) {
 static const struct cvy_format files_format = {
     /* no spec leads here, so it is in no table */
     .prefix = "files",         .help = "files   a list of image files, without labels",
-    .free = cvy_file_set_free, .read = cvy_file_set_read,
-    .path = cvy_file_set_path, .read_part = cvy_file_set_read_part,
+    .free = cvy_file_set_free, .encoded = cvy_file_set_encoded,
+    .path = cvy_file_set_path,
 };
 
 /* What messages call the set: "a.jpg", or "a.jpg and 3 more". */

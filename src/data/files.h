@@ -35,9 +35,6 @@ cvy_status cvy_file_set_new(struct cvy_file_set **out);
 
 /* The slots of struct cvy_format. */
 void cvy_file_set_free(struct cvy_dataset *dataset);
-cvy_status cvy_file_set_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image);
-cvy_status cvy_file_set_read_part(const struct cvy_dataset *dataset, int64_t i,
-                                  const struct cvy_image_part *part, struct cvy_image *image);
 cvy_status cvy_file_set_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out);
 cvy_status cvy_file_set_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes);
 const char *cvy_file_set_path(const struct cvy_dataset *dataset, int64_t i);

@@ -217,10 +217,8 @@ const struct cvy_format cvy_format_folder = {
     .help = "folder:DIR   JPEG, PNG and WebP in class folders, with train/ and val/ or test/ below if there",
     .open = folder_open,
     .free = cvy_file_set_free,
-    .read = cvy_file_set_read,
-    .read_part = cvy_file_set_read_part,
+    .encoded = cvy_file_set_encoded,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
-    .encoded = cvy_file_set_encoded,
     .finds_files = true,
 };

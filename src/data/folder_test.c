@@ -232,16 +232,16 @@ static void a_file_that_changes_under_way_is_named(void **state) {
     make("a/1.png");
     assert_int_equal(open_split(CVY_SPLIT_TRAIN, &dataset), CVY_OK);
     const char *path = dataset->format->path(dataset, 0);
-    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_dataset_read(dataset, 0, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), "the file is empty"));
     assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0); /* strange, but no change */
-    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_dataset_read(dataset, 0, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), "the file is empty"));
     assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0); /* now: that may be the file system's clock */
-    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_dataset_read(dataset, 0, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), "the file is empty"));
     ((struct cvy_file_set *)dataset)->opened_ns -= 10000000000; /* as if ten seconds ago */
-    assert_int_equal(dataset->format->read(dataset, 0, &image), CVY_ERR_DATA);
+    assert_int_equal(cvy_dataset_read(dataset, 0, NULL, &image), CVY_ERR_DATA);
     assert_non_null(strstr(cvy_error(), "a/1.png: was changed since the data set was opened"));
     cvy_image_free(&image);
     cvy_dataset_free(dataset);

@@ -136,6 +136,6 @@ const struct cvy_format cvy_format_idx = {
     .help = "idx:DIR   the MNIST family: train- and t10k-images-idx3-ubyte, labels-idx1-ubyte, plain or .gz",
     .open = idx_open,
     .free = cvy_array_set_free,
-    .read = cvy_array_set_read,
+    .pixels = cvy_array_set_read,
     .label = cvy_array_set_label,
 };

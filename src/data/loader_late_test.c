@@ -1,15 +1,12 @@
 /* Workers that do not come back, workers that are shared, epochs that begin in their middle without reading what came
    before. */
-#include "data/data.h"
+#include "data/fake_set.h"
 #include "data/loader.h"
 
 #include <dirent.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,35 +16,9 @@
 
 enum { SIDE = 4, N = 60, BATCH = 8 };
 
-/* ---- a data set of which one image never comes ----------------------------------------------------------- */
-
-struct fake {
-    struct cvy_dataset head;
-    int64_t stuck, bad;
-    atomic_int n_reads;
-};
-
 /* Held by the test until the program ends: who waits for it never comes back. */
 static pthread_mutex_t never = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int n_freed;
-
-static cvy_status fake_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    struct fake *fake = (struct fake *)dataset;
-    atomic_fetch_add(&fake->n_reads, 1);
-    if (i == fake->stuck)
-        pthread_mutex_lock(&never);
-    if (i == fake->bad)
-        return CVY_FAIL(CVY_ERR_DATA, "image %lld is rotten", (long long)i);
-    CVY_TRY(cvy_image_reshape(image, 1, SIDE, SIDE, CVY_U8, CVY_NHWC));
-    memset(image->pixels, (int)i, SIDE * SIDE);
-    return CVY_OK;
-}
-
-static cvy_status fake_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
-    (void)dataset;
-    *out = i % 2;
-    return CVY_OK;
-}
 
 static const char *fake_path(const struct cvy_dataset *dataset, int64_t i) {
     (void)dataset;
@@ -60,23 +31,16 @@ static void fake_free(struct cvy_dataset *dataset) {
 }
 
 static const struct cvy_format fake_format = {
-    .prefix = "fake", .read = fake_read, .label = fake_label, .path = fake_path, .free = fake_free};
+    .prefix = "fake", .pixels = fake_pixels, .label = fake_label, .path = fake_path, .free = fake_free};
 
 static struct fake *make_fake(int64_t stuck) {
     struct fake *fake = calloc(1, sizeof *fake);
     assert_non_null(fake);
-    fake->head = (struct cvy_dataset){.format = &fake_format,
-                                      .spec = strdup("fake"),
-                                      .n = N,
-                                      .channels = 1,
-                                      .height = SIDE,
-                                      .width = SIDE,
-                                      .dtype = CVY_U8,
-                                      .order = CVY_NHWC,
-                                      .preset = "none"};
-    assert_int_equal(cvy_dataset_number_classes(&fake->head, 2), CVY_OK);
+    *fake = fake_set(N, SIDE, &fake_format);
+    fake->head.spec = strdup("fake");
+    assert_int_equal(cvy_dataset_number_classes(&fake->head, FAKE_CLASSES), CVY_OK);
     fake->stuck = stuck;
-    fake->bad = -1;
+    fake->never = &never;
     return fake;
 }
 
@@ -167,7 +131,7 @@ static void two_loaders_share_one_pool(void **state) {
         assert_int_equal(cvy_loader_start(val, 0), CVY_OK);
         while (cvy_loader_next(val, &batch) == CVY_OK) {
             assert_int_equal(batch.indices[0], n);
-            assert_int_equal(((const uint8_t *)batch.images)[0], n);
+            assert_int_equal(((const uint8_t *)batch.images)[0], n * 31 % 256);
             n += batch.n;
         }
         assert_int_equal(n, N);
@@ -190,7 +154,7 @@ static void what_is_left_out_is_not_read(void **state) {
         cvy_loader *loader = make_loader(fake, workers, 2);
         cvy_batch batch;
         int64_t at = 4 * BATCH;
-        fake->bad = 3;
+        fake->bad_image = 3;
         assert_int_equal(cvy_loader_start_at(loader, 0, 5), CVY_ERR_USAGE); /* 8 batches, 4 updates */
         assert_int_equal(cvy_loader_start_at(loader, 0, -1), CVY_ERR_USAGE);
         assert_int_equal(cvy_loader_skip_bad(loader), CVY_OK);

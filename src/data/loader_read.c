@@ -37,11 +37,7 @@ static cvy_status read_sample(const struct cvy_loader *loader, struct cvy_loader
     CVY_TRY(cvy_dataset_read(dataset, i, is_part ? &part : NULL, &reader->image));
     cvy_status status = cvy_transform_apply(&draw, &reader->work, &reader->image,
                                             slot->images + (size_t)at * loader->image_bytes);
-    if (status == CVY_OK)
-        return CVY_OK;
-    if (dataset->format->path)
-        return cvy_fail_prefix(status, "%s: ", dataset->format->path(dataset, i));
-    return cvy_fail_prefix(status, "'%s', image %lld: ", dataset->spec, (long long)i);
+    return status == CVY_OK ? CVY_OK : cvy_dataset_name_error(dataset, i, status);
 }
 
 cvy_status cvy_loader_read(const struct cvy_loader *loader, int reader, int64_t position) {

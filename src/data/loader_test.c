@@ -1,10 +1,7 @@
 /* The loader: same batches whatever the workers, every sample once an epoch, errors that name the sample. */
-#include "data/data.h"
+#include "data/fake_set.h"
 #include "data/loader.h"
 
-#include "base/rng.h"
-
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,56 +13,14 @@
 
 #include <cmocka.h>
 
-/* ---- a data set that can be slow or bad ------------------------------------------------------------ */
+enum { SIDE = 5 };
 
-enum { SIDE = 5, N_CLASSES = 10 };
-
-struct fake {
-    struct cvy_dataset head;
-    int64_t bad_image, bad_label; /* indices, -1: none */
-    int64_t bad_image_2;          /* a second one */
-    int max_delay_us;             /* reads take up to this long, to shuffle the workers */
-    atomic_int n_reads;
-};
-
-static cvy_status fake_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    struct fake *fake = (struct fake *)dataset;
-    atomic_fetch_add(&fake->n_reads, 1);
-    if (fake->max_delay_us) {
-        struct cvy_rng rng;
-        cvy_rng_init(&rng, 1, CVY_RNG_TEST, (uint64_t)i, 0);
-        struct timespec delay = {.tv_nsec = 1000L * cvy_rng_below(&rng, (uint32_t)fake->max_delay_us)};
-        nanosleep(&delay, NULL);
-    }
-    if (i == fake->bad_image || i == fake->bad_image_2)
-        return CVY_FAIL(CVY_ERR_DATA, "image %lld is rotten", (long long)i);
-    CVY_TRY(cvy_image_reshape(image, 1, SIDE, SIDE, CVY_U8, CVY_NHWC));
-    for (int p = 0; p < SIDE * SIDE; p++)
-        ((uint8_t *)image->pixels)[p] = (uint8_t)(i * 31 + p);
-    return CVY_OK;
-}
-
-static cvy_status fake_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
-    *out = i == ((const struct fake *)dataset)->bad_label ? 12 : i % N_CLASSES;
-    return CVY_OK;
-}
-
-static const struct cvy_format fake_format = {.prefix = "fake", .read = fake_read, .label = fake_label};
+static const struct cvy_format fake_format = {.prefix = "fake", .pixels = fake_pixels, .label = fake_label};
 
 static struct fake make_fake(int64_t n) {
-    return (struct fake){.head = {.format = &fake_format,
-                                  .spec = (char *)"fake",
-                                  .n = n,
-                                  .n_classes = N_CLASSES,
-                                  .channels = 1,
-                                  .height = SIDE,
-                                  .width = SIDE,
-                                  .dtype = CVY_U8,
-                                  .order = CVY_NHWC,
-                                  .preset = "cifar"},
-                         .bad_image = -1,
-                         .bad_label = -1,
-                         .bad_image_2 = -1};
+    struct fake fake = fake_set(n, SIDE, &fake_format);
+    fake.head.preset = "cifar";
+    return fake;
 }
 
 static cvy_loader *make_loader(const struct cvy_dataset *dataset, int64_t batch_size, int workers) {
@@ -181,7 +136,7 @@ static void each_sample_comes_once(void **state) {
             for (int64_t k = 0; k < batch.n; k++, at++) {
                 seen[batch.indices[k]]++;
                 n_in_place += batch.indices[k] == at;
-                assert_int_equal(batch.labels[k], batch.indices[k] % N_CLASSES);
+                assert_int_equal(batch.labels[k], batch.indices[k] % FAKE_CLASSES);
             }
         }
         for (int i = 0; i < N; i++)
@@ -373,6 +328,44 @@ static void bad_options_are_refused(void **state) {
     cvy_loader_free(loader);
 }
 
+/* Images of another side from the next epoch on, by any workers the same; then again as if nothing had been. */
+static void images_of_other_sides(void **state) {
+    (void)state;
+    struct fake fake = make_fake(30);
+    size_t n[2][3];
+    uint8_t *bytes[2][3];
+    for (int k = 0; k < 2; k++) {
+        static const int64_t sides[3] = {3, 4, SIDE};
+        cvy_loader *loader = make_loader(&fake.head, 8, k ? 3 : 0);
+        cvy_batch batch;
+        for (int e = 0; e < 3; e++) {
+            assert_int_equal(cvy_loader_resize(loader, sides[e]), CVY_OK);
+            bytes[k][e] = record(loader, 1, &n[k][e]);
+            assert_int_equal(n[k][e], 30 * (sides[e] * sides[e] + 16));
+        }
+        assert_int_equal(cvy_loader_start(loader, 0), CVY_OK);
+        assert_int_equal(cvy_loader_next(loader, &batch), CVY_OK);
+        assert_int_equal(cvy_loader_resize(loader, 2), CVY_OK); /* this epoch stays as it is */
+        while (cvy_loader_next(loader, &batch) == CVY_OK)
+            assert_int_equal(batch.height, SIDE);
+        assert_int_equal(cvy_loader_resize(loader, SIDE + 1), CVY_ERR_USAGE);
+        assert_int_equal(cvy_loader_resize(loader, 0), CVY_ERR_USAGE);
+        cvy_loader_free(loader);
+    }
+    cvy_loader *never_resized = make_loader(&fake.head, 8, 2);
+    size_t n_plain;
+    uint8_t *plain = record(never_resized, 1, &n_plain);
+    assert_int_equal(n_plain, n[0][2]);
+    assert_memory_equal(plain, bytes[0][2], n_plain);
+    for (int e = 0; e < 3; e++) {
+        assert_memory_equal(bytes[0][e], bytes[1][e], n[0][e]);
+        free(bytes[0][e]);
+        free(bytes[1][e]);
+    }
+    free(plain);
+    cvy_loader_free(never_resized);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_do_not_change_the_batches),
@@ -387,6 +380,7 @@ int main(void) {
         cmocka_unit_test(an_epoch_can_be_left),
         cmocka_unit_test(shares_make_up_the_whole),
         cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(images_of_other_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,12 +49,6 @@ static cvy_status finish(const struct cvy_dataset *dataset, int64_t i, int64_t m
     return CVY_OK;
 }
 
-static cvy_status name_error(const struct cvy_dataset *dataset, int64_t i, cvy_status status) {
-    if (dataset->format->path)
-        return cvy_fail_prefix(status, "%s: ", dataset->format->path(dataset, i));
-    return cvy_fail_prefix(status, "'%s': image %lld: ", dataset->spec, (long long)i);
-}
-
 cvy_status cvy_pack_sample_make(const struct cvy_dataset *dataset, int64_t i, int64_t max_side,
                                 struct cvy_pack_memory *memory, struct cvy_pack_sample *out) {
     *out = (struct cvy_pack_sample){0};
@@ -64,5 +58,5 @@ cvy_status cvy_pack_sample_make(const struct cvy_dataset *dataset, int64_t i, in
         return CVY_OK;
     free(out->bytes);
     out->bytes = NULL;
-    return status == CVY_ERR_DATA ? name_error(dataset, i, status) : status;
+    return status == CVY_ERR_DATA ? cvy_dataset_name_error(dataset, i, status) : status;
 }

@@ -24,7 +24,7 @@ static cvy_status read_sample(const struct cvy_dataset *dataset, int64_t i, stru
     int64_t label;
     if (!dataset->is_unlabelled)
         CVY_TRY(cvy_dataset_label(dataset, i, &label));
-    CVY_TRY(dataset->format->read(dataset, i, image));
+    CVY_TRY(cvy_dataset_read(dataset, i, NULL, image));
     return CVY_OK;
 }
 

@@ -114,6 +114,6 @@ const struct cvy_format cvy_format_synthetic = {
     .help = "synthetic:CxHxW,classes=K,images=N   made-up images that can be learnt (K = 10, N = 1000)",
     .open = synthetic_open,
     .free = synthetic_free,
-    .read = synthetic_read,
+    .pixels = synthetic_read,
     .label = synthetic_label,
 };

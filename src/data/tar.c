@@ -149,57 +149,38 @@ static cvy_status tar_open(const char *argument, cvy_split split, const cvy_log_
 
 /* ---- samples --------------------------------------------------------------------------------------- */
 
+static const struct cvy_tar_shard *find(const struct cvy_dataset *dataset, int64_t i,
+                                        const struct cvy_tar_sample **sample) {
+    const struct sample *at = &set_of(dataset)->samples.data[i];
+    const struct cvy_tar_shard *shard = &set_of(dataset)->shards.data[at->shard];
+    *sample = &shard->index.samples[at->index];
+    return shard;
+}
+
+static void tar_name(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out) {
+    const struct cvy_tar_sample *sample;
+    const struct cvy_tar_shard *shard = find(dataset, i, &sample);
+    cvy_text_printf(out, "%s: %s", shard->path, shard->index.text + sample->name);
+}
+
 /* A shard is opened for each image: thousands of them may be more than a process may hold open. */
 static cvy_status tar_encoded(const struct cvy_dataset *dataset, int64_t i, char **out, size_t *n_bytes) {
-    const struct sample *at = &set_of(dataset)->samples.data[i];
-    const struct cvy_tar_shard *shard = &set_of(dataset)->shards.data[at->shard];
-    const struct cvy_tar_sample *sample = &shard->index.samples[at->index];
-    const char *name = shard->index.text + sample->name;
+    const struct cvy_tar_sample *sample;
+    const struct cvy_tar_shard *shard = find(dataset, i, &sample);
     int64_t size, mtime;
     int fd;
-    char *bytes = NULL;
     if (sample->size > CVY_MAX_FILE_BYTES)
-        return CVY_FAIL(CVY_ERR_DATA, "%s: %s: has %u bytes, more than an image may have", shard->path, name,
-                        sample->size);
+        return cvy_dataset_name_error(
+            dataset, i, CVY_FAIL(CVY_ERR_DATA, "has %u bytes, more than an image may have", sample->size));
     CVY_TRY(cvy_tar_open(shard->path, &fd, &size, &mtime));
     cvy_status status;
-    if (size != shard->index.size || mtime != shard->index.mtime) {
+    if (size != shard->index.size || mtime != shard->index.mtime)
         status = CVY_FAIL(CVY_ERR_DATA, "%s: was changed since it was opened: start again", shard->path);
-        goto out;
-    }
-    bytes = malloc(sample->size + 1u);
-    if (!bytes) {
-        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for an image of %u bytes", sample->size);
-        goto out;
-    }
-    CVY_TRY_OUT(cvy_read_at(fd, shard->path, sample->offset, bytes, sample->size));
-    *out = bytes;
+    else
+        status = cvy_read_piece(fd, shard->path, sample->offset, sample->size, out);
     *n_bytes = sample->size;
-    bytes = NULL;
-out:
-    free(bytes);
     close(fd);
     return status;
-}
-
-static cvy_status tar_read_part(const struct cvy_dataset *dataset, int64_t i,
-                                const struct cvy_image_part *part, struct cvy_image *image) {
-    const struct sample *at = &set_of(dataset)->samples.data[i];
-    const struct cvy_tar_shard *shard = &set_of(dataset)->shards.data[at->shard];
-    char *bytes;
-    size_t n_bytes;
-    CVY_TRY(tar_encoded(dataset, i, &bytes, &n_bytes));
-    cvy_status status = cvy_decode(bytes, n_bytes, CVY_MAX_PIXELS, dataset->as_stored, part, image);
-    free(bytes);
-    if (status != CVY_OK)
-        return cvy_fail_prefix(status, "%s: %s: ", shard->path,
-                               shard->index.text + shard->index.samples[at->index].name);
-    return CVY_OK;
-}
-
-static cvy_status tar_read(const struct cvy_dataset *dataset, int64_t i, struct cvy_image *image) {
-    CVY_TRY(tar_read_part(dataset, i, NULL, image));
-    return CVY_OK;
 }
 
 static cvy_status tar_label(const struct cvy_dataset *dataset, int64_t i, int64_t *out) {
@@ -213,8 +194,7 @@ const struct cvy_format cvy_format_tar = {
         "tar:GLOB[,val=GLOB]   shards of JPEG, PNG and WebP files with .cls beside them, or in class folders",
     .open = tar_open,
     .free = tar_free,
-    .read = tar_read,
-    .read_part = tar_read_part,
-    .label = tar_label,
     .encoded = tar_encoded,
+    .label = tar_label,
+    .name = tar_name,
 };

@@ -128,6 +128,6 @@ const struct cvy_format cvy_format_tensors = {
     .help = "tensors:FILE.safetensors   images (float32 N,C,H,W) and labels (int64 N), taken as they lie",
     .open = tensors_open,
     .free = tensors_free,
-    .read = tensors_read,
+    .pixels = tensors_read,
     .label = tensors_label,
 };

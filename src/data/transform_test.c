@@ -1,4 +1,5 @@
 /* Crop, padding, flip and resize on images whose pixels tell where they came from. */
+#include "data/fake_set.h"
 #include "data/transform.h"
 
 #include <math.h>
@@ -13,13 +14,7 @@
 
 enum { SIDE = 6, SEED = 7 };
 
-static struct cvy_dataset bytes_set = {.spec = (char *)"bytes",
-                                       .channels = 3,
-                                       .height = SIDE,
-                                       .width = SIDE,
-                                       .dtype = CVY_U8,
-                                       .order = CVY_NHWC,
-                                       .preset = "none"};
+static struct cvy_dataset bytes_set; /* set by main */
 
 /* Pixel (y, x) of channel c is 1 + 36 c + 6 y + x, so 0 is padding. */
 static int at(int64_t c, int64_t y, int64_t x) { return (int)(1 + SIDE * SIDE * c + SIDE * y + x); }
@@ -232,6 +227,43 @@ static void refuses_what_does_not_fit(void **state) {
     expect_refused(&bytes_set, &bad, "std above 0");
 }
 
+/* With progressive resize: what is resized keeps its proportion to the crop, and the rest of the plan stays. */
+static void smaller_squares_keep_the_proportion(void **state) {
+    (void)state;
+    static const struct {
+        int64_t resize, side, expected;
+    } cases[] = {{0, 3, 3}, {0, 6, 0}, {8, 3, 4}, {8, 6, 8}, {9, 5, 8}, {9, 1, 2}};
+    struct cvy_dataset floats = bytes_set;
+    cvy_loader_options options;
+    struct cvy_transform t;
+    cvy_loader_defaults(&options);
+    options.preset = "cifar";
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        options.resize = cases[k].resize;
+        options.crop[0] = options.crop[1] = 6;
+        const struct cvy_transform full = plan(&bytes_set, &options);
+        assert_int_equal(cvy_transform_scale(&full, &bytes_set, cases[k].side, &t), CVY_OK);
+        assert_int_equal(t.height, cases[k].side);
+        assert_int_equal(t.width, cases[k].side);
+        assert_int_equal(t.resize, cases[k].expected);
+        assert_int_equal(t.pad, full.pad);
+        assert_true(t.flip == full.flip && t.channels == full.channels);
+        assert_int_equal(cvy_transform_scale(&full, &bytes_set, 0, &t), CVY_ERR_USAGE);
+        assert_int_equal(cvy_transform_scale(&full, &bytes_set, 7, &t), CVY_ERR_USAGE);
+        assert_non_null(strstr(cvy_error(), "of side 7: must be 1 to 6"));
+    }
+    options.resize = 0;
+    options.crop[1] = 5;
+    const struct cvy_transform oblong = plan(&bytes_set, &options);
+    assert_int_equal(cvy_transform_scale(&oblong, &bytes_set, 3, &t), CVY_ERR_USAGE);
+    assert_non_null(strstr(cvy_error(), "are not square"));
+    floats.dtype = CVY_F32;
+    options.crop[1] = 6;
+    const struct cvy_transform of_floats = plan(&floats, &options);
+    assert_int_equal(cvy_transform_scale(&of_floats, &floats, 3, &t), CVY_ERR_USAGE);
+    assert_non_null(strstr(cvy_error(), "are floats"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grey_is_the_luma),
@@ -240,6 +272,8 @@ int main(void) {
         cmocka_unit_test(floats_by_planes_move_alike),
         cmocka_unit_test(sizes_that_vary_are_resized_to_the_crop),
         cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(smaller_squares_keep_the_proportion),
     };
+    bytes_set = fake_head(3, SIDE);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,3 +33,15 @@ fails 2 "images grow" train $data --progressive-resize 24:8
 fails 2 "validation images are 24x24" train $data --progressive-resize 8:32
 fails 2 "this model takes images of one size only" train --data digits --model lenet5 --epochs 2 \
     --progressive-resize 6:8:2
+
+# the same of files, of which windows are cut and resized; and on the asynchronous test backend
+make_set
+files="train --data folder:set --model resnet20 --input 3x16x16 --crop 16x16 --preset imagenet --batch-size 5 --epochs 2
+    --shards 2 --threads-per-device 1 --progressive-resize 8:16:8"
+ok $files --devices cpu:0 --workers 0
+has err "epoch 1: training images of 8x8"
+want=$(hash_of_out) || exit 1
+ok $files --devices cpu:0-1 --workers 3
+same "$(hash_of_out)" "$want" "files, two devices, three workers"
+ok $files --devices async:0-1
+same "$(hash_of_out)" "$want" "files, the asynchronous backend"
