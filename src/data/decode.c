@@ -22,7 +22,7 @@ static const struct codec codecs[] = {
     {"JPEG", "\xFF\xD8\xFF", 0, 3, cvy_decode_jpeg, cvy_decode_jpeg_part},
     {"PNG", "\x89PNG\r\n\x1A\n", 0, 8, cvy_decode_png, NULL},
     {"GIF", "GIF8", 0, 4, NULL, NULL},
-    {"WebP", "WEBP", 8, 4, cvy_decode_webp, NULL},
+    {"WebP", "WEBP", 8, 4, cvy_decode_webp, cvy_decode_webp_part},
     {"BMP", "BM", 0, 2, NULL, NULL},
     {"TIFF", "II*\0", 0, 4, NULL, NULL},
     {"TIFF", "MM\0*", 0, 4, NULL, NULL},

@@ -1,19 +1,8 @@
 /* Parts of images: the same pixels as when they are cut out of the whole, however a file is coded. */
-#include "base/rng.h"
-#include "data/decode.h"
 #include "data/exif.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "data/part_fixture.h"
 
 #include <jpeglib.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { HEIGHT = 203, WIDTH = 331, N_BOXES = 40, QUALITY = 85 };
 
@@ -80,37 +69,6 @@ static unsigned char *encode(const struct coding *coding, unsigned long *n_bytes
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
-
-struct choice {
-    struct cvy_box box;
-    int n_calls;
-};
-
-static struct cvy_box choose(void *context, int64_t height, int64_t width) {
-    struct choice *choice = context;
-    assert_true(choice->box.top + choice->box.height <= height);
-    assert_true(choice->box.left + choice->box.width <= width);
-    choice->n_calls++;
-    return choice->box;
-}
-
-/* A box of any size at any place, now and then at an edge. */
-static struct cvy_box draw_box(struct cvy_rng *rng, int64_t height, int64_t width) {
-    struct cvy_box box = {.height = 1 + cvy_rng_below(rng, (uint32_t)height),
-                          .width = 1 + cvy_rng_below(rng, (uint32_t)width)};
-    box.top = cvy_rng_below(rng, (uint32_t)(height - box.height + 1));
-    box.left = cvy_rng_below(rng, (uint32_t)(width - box.width + 1));
-    return box;
-}
-
-static void assert_same(const struct cvy_image *a, const struct cvy_image *b, const char *name,
-                        const struct cvy_box *box) {
-    assert_int_equal(a->height, b->height);
-    assert_int_equal(a->width, b->width);
-    if (memcmp(a->pixels, b->pixels, (size_t)(3 * a->height * a->width)) != 0)
-        fail_msg("%s: other pixels at %lld,%lld of %lldx%lld", name, (long long)box->top,
-                 (long long)box->left, (long long)box->height, (long long)box->width);
-}
 
 /* At full size, turned in each way. */
 static void check_coding(const struct coding *coding, int orientation) {
