@@ -5,7 +5,7 @@
 
 #include <webp/encode.h>
 
-enum { HEIGHT = 77, WIDTH = 131, N_BOXES = 60 };
+enum { HEIGHT = 77, WIDTH = 131, N_BOXES = 32 };
 
 struct coding {
     const char *name;
