@@ -80,8 +80,8 @@ struct cvy_format {
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
 
-/* Sample i, or the part of it, of which little more is decoded; thread-safe (a worker's own `image`). CVY_ERR_DATA names
-   the sample and the reason. */
+/* Sample i, or the part of it, of which little more is decoded; thread-safe (a worker's own `image`). CVY_ERR_DATA
+   names the sample and the reason. */
 cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
                             struct cvy_image *image);
 /* What messages call sample i. */

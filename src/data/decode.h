@@ -9,9 +9,9 @@ enum { CVY_MAX_FILE_BYTES = 1 << 29 }; /* of an image file */
 enum { CVY_MAX_PIXELS = 100000000 };   /* width x height of an image file; more is taken for an attack */
 
 /* Decodes by content, whatever the name said. `image` becomes u8 NHWC with 3 channels; its buffer is reused.
-   `as_stored`: EXIF is passed over, as Pillow does. `part` NULL: all of it. A part has the same pixels as when it is cut
-   out of the whole, unless a JPEG image comes at a fraction of its size; then the fraction is exact up to a pixel of
-   it. CVY_ERR_DATA says what is wrong, without the file's name. */
+   `as_stored`: EXIF is passed over, as Pillow does. `part` NULL: all of it. A part has the same pixels as when it
+   is cut out of the whole, unless a JPEG image comes at a fraction of its size; then the fraction is exact up to a
+   pixel of it. CVY_ERR_DATA says what is wrong, without the file's name. */
 cvy_status cvy_decode(const void *bytes, size_t n_bytes, int64_t max_pixels, bool as_stored,
                       const struct cvy_image_part *part, struct cvy_image *image);
 

@@ -1,5 +1,5 @@
-/* Parts of WebP images: the same pixels as when they are cut out of the whole, however a file is coded, and no part of a
-   file that is cut off. */
+/* Parts of WebP images: the same pixels as when they are cut out of the whole, however a file is coded, and no part of
+   a file that is cut off. */
 #include "data/exif.h"
 #include "data/part_fixture.h"
 
