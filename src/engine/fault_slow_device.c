@@ -64,6 +64,19 @@ out:
     return status;
 }
 
+cvy_status cvy_find_slow_device(const struct cvy_scene *scene, bool *is_there) {
+    double *ratio = NULL;
+    size_t worst = 0;
+    int n_slow = 0;
+    cvy_status status;
+    CVY_TRY_OUT(CVY_ALLOC(ratio, scene->replay.devices.n));
+    status = compare(scene, ratio, &worst, &n_slow);
+out:
+    free(ratio);
+    *is_there = n_slow > 0;
+    return status;
+}
+
 static void name_device(const struct cvy_profile_file *file, size_t d, char *out, size_t n_bytes) {
     if (file->processes > 1)
         snprintf(out, n_bytes, "%s of rank %lld", file->devices.data[d].name,

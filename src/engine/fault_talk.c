@@ -101,11 +101,13 @@ static cvy_status mend(struct cvy_scene *scene, struct cvy_verdict *out) {
     const struct cvy_profile_file *file = scene->file;
     struct cvy_scene merged = {0};
     double exposed, span, still, merged_span;
+    bool has_slow;
     cvy_status status = CVY_OK;
     if (file->has_streams || file->devices.n < 2)
         return CVY_OK;
+    CVY_TRY_OUT(cvy_find_slow_device(scene, &has_slow));
     CVY_TRY_OUT(without_talk(scene, &exposed, &span));
-    if (exposed < SHARE * span)
+    if (has_slow || exposed < SHARE * span) /* a slow device is slow to talk, too */
         goto out;
     CVY_TRY_OUT(cvy_scene_copy(scene, &merged));
     const double n = merge_buckets(&merged);

@@ -37,6 +37,9 @@ struct cvy_verdicts { /* zero-initialised: none */
    Local. */
 cvy_status cvy_find_faults(const struct cvy_profile_file *file, struct cvy_verdicts *out);
 
+/* Does a device take longer for a shard than others for the like? Local. */
+cvy_status cvy_find_slow_device(const struct cvy_scene *scene, bool *is_there);
+
 extern const struct cvy_fault cvy_fault_input, cvy_fault_slow_device, cvy_fault_shards, cvy_fault_stages,
     cvy_fault_bubble, cvy_fault_talk, cvy_fault_small_batch;
 
