@@ -167,9 +167,11 @@ for a in 0, 1:
     names += [f"cpu:{a} {what}" for what in ("convolutions GFLOP/s", "products GFLOP/s", "memory GB/s")]
 assert sorted(names) == sorted(doc["measured"]), doc["measured"]
 assert all(v > 0 for v in doc["measured"].values()), doc["measured"]' || { cat out err; die "not those numbers"; }
-PATH=/nowhere "$CONVOY" doctor --devices async:0-2 >out 2>err
-line '[a-z]*' speed 'async:2, all at work: convolutions [0-9]* GFLOP/s'
-line good speed '3 pairs of devices add up right'
+if [ -z "${SANITIZE:-}" ]; then # with one, additions in software queues take seconds
+    PATH=/nowhere "$CONVOY" doctor --devices async:0-2 >out 2>err
+    line '[a-z]*' speed 'async:2, all at work: convolutions [0-9]* GFLOP/s'
+    line good speed '3 pairs of devices add up right'
+fi
 PATH=/nowhere "$CONVOY" doctor --devices cpu:0 --data folder:none >out 2>err
 same $? 5 "the exit code where the data are missing"
 mended 'convoy data check' loader
