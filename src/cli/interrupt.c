@@ -7,7 +7,7 @@
 
 enum { LAST_WORDS_US = 500000 };
 
-static void collect(sigset_t *set) {
+void interrupt_signals(sigset_t *set) {
     struct sigaction hangup;
     sigemptyset(set);
     sigaddset(set, SIGINT);
@@ -36,7 +36,7 @@ static void *wait_for_signals(void *argument) {
 
 cvy_status interrupt_open(struct interrupt *interrupt, const cvy_log_sink *log) {
     interrupt->log = log;
-    collect(&interrupt->signals);
+    interrupt_signals(&interrupt->signals);
     pthread_sigmask(SIG_BLOCK, &interrupt->signals, &interrupt->before);
     cvy_status status = cvy_thread_start(&interrupt->thread, "interrupt", wait_for_signals, interrupt);
     interrupt->is_open = status == CVY_OK;

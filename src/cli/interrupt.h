@@ -23,6 +23,8 @@ struct interrupt { /* zero-initialised: not open */
     bool is_open;
 };
 
+/* Those that are to stop this process. */
+void interrupt_signals(sigset_t *set);
 /* To be called before other threads are started: they inherit what is blocked. The process ends with 130 at once and
    says so; checkpoints stay whole. */
 cvy_status interrupt_open(struct interrupt *interrupt, const cvy_log_sink *log);

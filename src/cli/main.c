@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/printer.h"
+#include "cli/restarts.h"
 #include "cli/tuning.h"
 
 #include <fcntl.h>
@@ -186,9 +187,17 @@ static int run_command(const struct command *command, int argc, char **argv) {
     const cvy_log_sink log = {.write = write_log, .context = &options};
     struct flag_values values = {
         .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
-    cvy_status status = interrupt_open(&interrupt, &log);
+    bool is_parent = false;
+    int code;
+    cvy_status status = flags_parse(&values, argc, argv);
+    if (status == CVY_OK && !options.help) /* it forks, so there is no thread yet */
+        status = restarts_supervise(&values, &is_parent, &code);
+    if (is_parent) {
+        flags_free(&values);
+        return code;
+    }
     if (status == CVY_OK)
-        status = flags_parse(&values, argc, argv);
+        status = interrupt_open(&interrupt, &log);
     if (status == CVY_OK && !options.help)
         status = tuning_apply(&values);
     if (command->is_collective && !options.help)
@@ -197,7 +206,7 @@ static int run_command(const struct command *command, int argc, char **argv) {
         status = options.help ? print_help(command) : command->run(&values, &log);
     if (status == CVY_OK)
         status = flush_output();
-    int code = part(&options, &voice, status);
+    code = part(&options, &voice, status);
     interrupt_close(&interrupt);
     flags_free(&values);
     return code;

@@ -54,6 +54,7 @@ struct options { /* in the order of the groups */
     int shuffle, test_only;
     const char *resume, *output_dir;
     int overwrite, profile;
+    int64_t max_restarts;
 
     const char *input_file, *output_file; /* predict */
     int64_t topk;

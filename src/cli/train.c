@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/printer.h"
 #include "cli/report.h"
+#include "cli/restarts.h"
 #include "cli/run_file.h"
 #include "cli/tuning.h"
 
@@ -218,13 +219,17 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     return status;
 }
 
-static const struct flag_group *const groups[] = {&group_shape,     &group_weights,  &group_finetune,
-                                                  &group_freeze,    &group_data,     &group_prepare,
-                                                  &group_augment,   &group_bad,      &group_fitting_batch,
-                                                  &group_devices,   &group_kernels,  &group_step,
-                                                  &group_optimizer, &group_schedule, &group_ema,
-                                                  &group_run,       &group_guards,   &group_seed,
-                                                  &group_tuning,    &group_common,   NULL};
+static const struct flag_group *const groups[] = {&group_shape,         &group_weights,
+                                                  &group_finetune,      &group_freeze,
+                                                  &group_data,          &group_prepare,
+                                                  &group_augment,       &group_bad,
+                                                  &group_fitting_batch, &group_devices,
+                                                  &group_kernels,       &group_step,
+                                                  &group_optimizer,     &group_schedule,
+                                                  &group_ema,           &group_run,
+                                                  &group_restarts,      &group_guards,
+                                                  &group_seed,          &group_tuning,
+                                                  &group_common,        NULL};
 
 const struct command command_train = {
     .name = "train",
