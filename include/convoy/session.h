@@ -33,8 +33,10 @@ typedef struct cvy_plan cvy_plan;
 typedef struct cvy_session cvy_session;
 
 typedef struct {
-    const char *devices;  /* "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared out
+    const char *devices; /* "cpu:0-3", "cpu:0,cpu:1"; NULL, "auto": cpu:0. The permitted cores are shared out
                             among the devices of this list, in its order: one device has them all */
+    bool is_elastic; /* those of the list that are not here are left out, if one is left; the log says so. The
+                             default of `shards` counts them, so results are the same */
     const char *strategy; /* "single", "dp", "ddp", "mp", "pipeline", "hybrid"; NULL: single or ddp */
     const char *mesh;     /* hybrid: "data=2,pipe=2"; NULL elsewhere */
     const char *schedule; /* of pipelines: "gpipe", "1f1b"; NULL: 1f1b */

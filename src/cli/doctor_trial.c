@@ -86,7 +86,7 @@ static cvy_status first_failure(const struct trial *t) {
 cvy_status doctor_trial_run(struct trial *t, const char *devices, const char *backend,
                             const cvy_log_sink *log, struct cvy_pool *pool) {
     cvy_status status = CVY_OK;
-    CVY_TRY(cvy_devices_parse(devices, backend, pool, &t->list));
+    CVY_TRY(cvy_devices_parse(devices, backend, false, pool, &t->list));
     CVY_TRY(open_devices(t, log));
     CVY_TRY(open_groups(t));
     for (int i = 0; i < t->list.n && status == CVY_OK; i++) {

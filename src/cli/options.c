@@ -179,6 +179,7 @@ void options_optimizer_help(struct cvy_text *out) {
 
 void options_plan(const struct options *o, cvy_plan_options *out) {
     *out = (cvy_plan_options){.devices = o->devices,
+                              .is_elastic = o->elastic,
                               .strategy = o->strategy,
                               .mesh = o->mesh,
                               .schedule = o->schedule,

@@ -31,7 +31,7 @@ struct options { /* in the order of the groups */
 
     const char *devices, *strategy, *mesh, *schedule, *backend, *conv_algo, *amp;
     int64_t shards, threads, device_memory;
-    int tf32, nondeterministic, fast_reduce, graphs;
+    int tf32, nondeterministic, fast_reduce, graphs, elastic;
     double bucket_mb, first_bucket_mb, timeout_s;
 
     const char *opt, *opt_args;

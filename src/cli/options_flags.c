@@ -209,6 +209,9 @@ GROUP(fitting_batch, "Batch");
 static const struct flag devices_flags[] = {
     FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",
          .value_name = "LIST", .is_own = true),
+    FLAG("elastic", SWITCH, elastic,
+         "leave out those of --devices that are not here (any more): the same bits", .initial = "false",
+         .is_own = true),
     FLAG("strategy", TEXT, strategy, "default: single on one device, else ddp", .choices = strategies),
     FLAG("mesh", TEXT, mesh, "of hybrid, replicas and stages: data=D,pipe=P"),
     FLAG("schedule", TEXT, schedule, "of pipeline and hybrid, default 1f1b", .choices = pipelines),

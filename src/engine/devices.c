@@ -76,19 +76,28 @@ static cvy_status add_range(struct cvy_device_list *list, const struct range *r)
     return CVY_OK;
 }
 
+/* Takes what is not here off the range's end. */
+static void leave_out(struct cvy_device_list *list, int count, struct range *r) {
+    bool is_gone = r->has_parts && r->index >= count;
+    int64_t end = is_gone ? r->first : r->has_parts || r->last < count ? r->last + 1 : count;
+    end = end < r->first ? r->first : end;
+    list->n_absent += (int)(r->last + 1 - end);
+    r->last = end - 1;
+}
+
 static cvy_status check_range(const struct cvy_backend *backend, const struct range *r) {
     int64_t last = r->has_parts ? r->index : r->last;
     int count = backend->count();
     if (r->has_parts && !backend->has_parts)
         return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%lld/%lld: %s devices are not shared; write %s:0,%s:1",
                         r->kind, (long long)r->index, (long long)r->first, r->kind, r->kind, r->kind);
-    if (last >= count)
+    if (r->first <= r->last && last >= count)
         return CVY_FAIL(CVY_ERR_USAGE, "devices: there is no %s:%lld; `convoy devices` lists what there is",
                         r->kind, (long long)last);
     return CVY_OK;
 }
 
-static cvy_status parse_list(char *text, const char *backend, struct cvy_device_list *list) {
+static cvy_status parse_list(char *text, const char *backend, bool is_elastic, struct cvy_device_list *list) {
     struct range r = {.kind = ""};
     char *rest = NULL;
     for (char *part = strtok_r(text, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
@@ -99,9 +108,15 @@ static cvy_status parse_list(char *text, const char *backend, struct cvy_device_
             return CVY_FAIL(CVY_ERR_USAGE, "devices: %s and %s cannot take part in one run",
                             list->backend->name, own->name);
         list->backend = own;
+        if (is_elastic)
+            leave_out(list, own->count(), &r);
         CVY_TRY(check_range(own, &r));
         CVY_TRY(add_range(list, &r));
     }
+    if (!list->n && list->n_absent)
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "devices: none of the %d is here; `convoy devices` lists what there is",
+                        list->n_absent);
     if (!list->n)
         return CVY_FAIL(CVY_ERR_USAGE, "devices: the list is empty; write cpu:0 or cpu:0-3");
     return CVY_OK;
@@ -133,7 +148,7 @@ static cvy_status print_list(struct cvy_device_list *list, const char *kind, str
     return status;
 }
 
-cvy_status cvy_devices_parse(const char *text, const char *backend, struct cvy_pool *pool,
+cvy_status cvy_devices_parse(const char *text, const char *backend, bool is_elastic, struct cvy_pool *pool,
                              struct cvy_device_list *out) {
     char *copy = NULL;
     void *index = NULL, *part = NULL;
@@ -145,6 +160,6 @@ cvy_status cvy_devices_parse(const char *text, const char *backend, struct cvy_p
     CVY_TRY(cvy_pool_alloc(pool, MAX_DEVICES * sizeof *out->part, &part));
     out->index = index;
     out->part = part;
-    CVY_TRY(parse_list(copy, backend, out));
+    CVY_TRY(parse_list(copy, backend, is_elastic, out));
     return print_list(out, out->backend->name, pool);
 }

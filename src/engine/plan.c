@@ -84,7 +84,7 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
     for (size_t i = 0; i < n && i < 32; i++)
         names[i] = table[i]->name;
     if (!o->strategy)
-        o->strategy = plan->n_devices > 1 ? "ddp" : "single";
+        o->strategy = plan->n_asked > 1 ? "ddp" : "single";
     plan->strategy = cvy_strategy_find(o->strategy);
     if (!plan->strategy) {
         char suggestion[CVY_SUGGESTION];
@@ -107,8 +107,12 @@ static cvy_status choose_strategy(struct cvy_plan *plan) {
     CVY_TRY(plan->strategy->mesh(plan->n_devices, o->mesh, &plan->mesh));
     if (plan->mesh.pipe > CVY_MAX_STAGES)
         return CVY_FAIL(CVY_ERR_USAGE, "%d stages: at most %d", plan->mesh.pipe, CVY_MAX_STAGES);
+    /* S decides the bits, so it is that of all devices which were asked for */
+    struct cvy_mesh asked = plan->mesh;
+    if (plan->n_asked != plan->n_devices)
+        CVY_TRY(plan->strategy->mesh(plan->n_asked, o->mesh, &asked));
     /* a pipeline of P stages is busy S / (S + P - 1) of the time: 4 P shards keep it at 80 % */
-    int64_t usual = plan->mesh.pipe > 1 ? plan->mesh.data * 4 * plan->mesh.pipe : plan->mesh.data;
+    int64_t usual = asked.pipe > 1 ? asked.data * 4 * asked.pipe : asked.data;
     o->shards = o->shards ? o->shards : usual < o->batch_size ? usual : o->batch_size;
     plan->rule_batch = (o->batch_size + o->shards - 1) / o->shards;
     struct cvy_strategy_input input = {
@@ -250,10 +254,15 @@ static cvy_status settle(struct cvy_plan *plan, const cvy_graph *graph, const cv
     CVY_TRY(cvy_graph_rebatch(graph, graph->batch, &plan->built));
     CVY_TRY(cvy_ports_check(plan->built));
     CVY_TRY(copy_options(plan, options));
-    CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, &plan->pool, list));
+    CVY_TRY(cvy_devices_parse(plan->options.devices, plan->options.backend, plan->options.is_elastic,
+                              &plan->pool, list));
+    if (list->n_absent)
+        cvy_log(&plan->options.log, CVY_LOG_WARNING, "%d of the devices %s %s not here: training takes %s",
+                list->n_absent, plan->options.devices, list->n_absent == 1 ? "is" : "are", list->text);
     plan->backend = list->backend;
     plan->team.n = list->n;
     plan->n_devices = list->n * cvy_world_size(options->world);
+    plan->n_asked = plan->n_devices + list->n_absent * cvy_world_size(options->world);
     plan->first_device = list->n * cvy_world_rank(options->world);
     plan->options.devices = list->text;
     CVY_TRY(cvy_plan_choose_precision(plan));

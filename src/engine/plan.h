@@ -12,6 +12,7 @@ struct cvy_plan {
     const struct cvy_backend *backend;
     const struct cvy_strategy *strategy;
     int n_devices, n_threads; /* of all processes; of one device */
+    int n_asked;              /* n_devices and those that is_elastic left out */
     int32_t first_device;     /* of this process, which has team.n of them */
     struct cvy_mesh mesh;
     char *device_names;              /* "cpu:0-1" */
