@@ -56,9 +56,9 @@ typedef struct {
     const char *optimizer;             /* "sgd", "adamw"; NULL: inference only */
     const char *optimizer_attributes;  /* "momentum=0.9 weight_decay=5e-4", see `convoy train --help` */
     double clip_grad_norm; /* the norm of all gradients together is scaled down to this; 0: it stays */
-    const char
-        *on_nan; /* an update whose loss or a gradient is not finite: "stop" fails, "skip" leaves it out
-                              on all devices; NULL: stop, but only the loss is looked at */
+    /* An update whose loss or a gradient is not finite: "stop" fails, "skip" leaves it out on all devices; NULL: stop,
+       but only the loss is looked at. */
+    const char *on_nan;
     const char *freeze; /* parameters that are not trained: "conv1.*,bn1.*"; NULL: none */
     uint64_t seed;      /* of initial weights and dropout */
     double timeout_s;   /* 30: deadline of each wait between devices */

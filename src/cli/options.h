@@ -115,4 +115,9 @@ cvy_status options_task(struct flag_values *values, enum cvy_task_kind kind, con
         __VA_ARGS__                                                                                    \
     }
 
+/* group_ID, of the table ID_flags. */
+#define GROUP(id, title_)                  \
+    const struct flag_group group_##id = { \
+        .title = title_, .flags = id##_flags, .n = sizeof id##_flags / sizeof id##_flags[0]}
+
 #endif

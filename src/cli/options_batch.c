@@ -5,6 +5,14 @@
 
 #include <stdio.h>
 
+static const struct flag fitting_batch_flags[] = {
+    FLAG("batch-size", INT, batch_size,
+         "images of one step on all devices together; auto: as many as fit --device-memory, else most of the "
+         "memory that is free",
+         .letter = 'b', .initial = "32", .min = 1, .max = 1 << 24, .word = "auto"),
+};
+GROUP(fitting_batch, "Batch");
+
 static double mb(int64_t n_bytes) { return (double)n_bytes / 1e6; }
 
 static void print_reason(const struct cvy_largest_batch *found) {

@@ -9,10 +9,6 @@
 
 #include <math.h>
 
-#define GROUP(id, title_)                  \
-    const struct flag_group group_##id = { \
-        .title = title_, .flags = id##_flags, .n = sizeof id##_flags / sizeof id##_flags[0]}
-
 static void add_name(struct flag_names *out, const char *name) {
     if (out->n < sizeof out->name / sizeof out->name[0])
         out->name[out->n++] = name;
@@ -197,14 +193,6 @@ static const struct flag batch_flags[] = {
          .initial = "32", .min = 1, .max = 1 << 24),
 };
 GROUP(batch, "Batch");
-
-static const struct flag fitting_batch_flags[] = {
-    FLAG("batch-size", INT, batch_size,
-         "images of one step on all devices together; auto: as many as fit --device-memory, else most of the "
-         "memory that is free",
-         .letter = 'b', .initial = "32", .min = 1, .max = 1 << 24, .word = "auto"),
-};
-GROUP(fitting_batch, "Batch");
 
 static const struct flag devices_flags[] = {
     FLAG("devices", TEXT, devices, "cpu:0-3, or a list cpu:0,cpu:1, or auto; default: one with all cores",

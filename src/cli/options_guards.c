@@ -17,5 +17,4 @@ static const struct flag guards_flags[] = {
          "never",
          .initial = "0", .min = 0, .max = 1 << 24),
 };
-const struct flag_group group_guards = {
-    .title = "Guards", .flags = guards_flags, .n = sizeof guards_flags / sizeof *guards_flags};
+GROUP(guards, "Guards");

@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct flag restart_flags[] = {
+static const struct flag restarts_flags[] = {
     FLAG("max-restarts", INT, max_restarts,
          "start the run anew, as --resume auto, so many times when it crashes or fails (exit code 1 or 4)",
          .initial = "0", .min = 0, .max = 1 << 20, .is_not_kept = true),
 };
-const struct flag_group group_restarts = {.title = "Restarts", .flags = restart_flags, .n = 1};
+GROUP(restarts, "Restarts");
 
 static bool is_launched(void) {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");

@@ -60,9 +60,15 @@ static cvy_status find_backend(const char *name, const struct cvy_backend **out)
                     cvy_suggest(suggestion, name, names, n));
 }
 
+/* All of it that is here. */
 static cvy_status add_range(struct cvy_device_list *list, const struct range *r) {
+    const int count = list->backend->count();
     for (int64_t i = r->first; i <= r->last; i++) {
         int index = (int)(r->has_parts ? r->index : i), part = (int)(r->has_parts ? i : 0);
+        if (index >= count) {
+            list->n_absent++;
+            continue;
+        }
         for (int k = 0; k < list->n; k++) {
             if (list->index[k] == index && list->part[k] == part)
                 return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%d%s is named twice", r->kind, index,
@@ -76,22 +82,13 @@ static cvy_status add_range(struct cvy_device_list *list, const struct range *r)
     return CVY_OK;
 }
 
-/* Takes what is not here off the range's end. */
-static void leave_out(struct cvy_device_list *list, int count, struct range *r) {
-    bool is_gone = r->has_parts && r->index >= count;
-    int64_t end = is_gone ? r->first : r->has_parts || r->last < count ? r->last + 1 : count;
-    end = end < r->first ? r->first : end;
-    list->n_absent += (int)(r->last + 1 - end);
-    r->last = end - 1;
-}
-
-static cvy_status check_range(const struct cvy_backend *backend, const struct range *r) {
+static cvy_status check_range(const struct cvy_backend *backend, bool is_elastic, const struct range *r) {
     int64_t last = r->has_parts ? r->index : r->last;
     int count = backend->count();
     if (r->has_parts && !backend->has_parts)
         return CVY_FAIL(CVY_ERR_USAGE, "devices: %s:%lld/%lld: %s devices are not shared; write %s:0,%s:1",
                         r->kind, (long long)r->index, (long long)r->first, r->kind, r->kind, r->kind);
-    if (r->first <= r->last && last >= count)
+    if (last >= count && !is_elastic)
         return CVY_FAIL(CVY_ERR_USAGE, "devices: there is no %s:%lld; `convoy devices` lists what there is",
                         r->kind, (long long)last);
     return CVY_OK;
@@ -108,9 +105,7 @@ static cvy_status parse_list(char *text, const char *backend, bool is_elastic, s
             return CVY_FAIL(CVY_ERR_USAGE, "devices: %s and %s cannot take part in one run",
                             list->backend->name, own->name);
         list->backend = own;
-        if (is_elastic)
-            leave_out(list, own->count(), &r);
-        CVY_TRY(check_range(own, &r));
+        CVY_TRY(check_range(own, is_elastic, &r));
         CVY_TRY(add_range(list, &r));
     }
     if (!list->n && list->n_absent)
