@@ -106,6 +106,11 @@ static inline uint32_t load_pixel(const uint8_t *at) {
     return pixel;
 }
 
+/* The byte behind is written over with the next pixel, if there is one. */
+static inline void store_pixel(uint32_t pixel, bool is_last, uint8_t *at) {
+    memcpy(at, &pixel, is_last ? RGB : PIXEL);
+}
+
 CVY_CLONES
 static void resize_rgb_rows(const struct cvy_resizer *r, const struct cvy_image *from,
                             struct cvy_image *out) {
@@ -129,10 +134,11 @@ static void resize_rgb_rows(const struct cvy_resizer *r, const struct cvy_image 
                                    load_pixel(rows[2] + at), load_pixel(rows[3] + at)};
                 sums += WIDEN((bytes_t)pixels) * weights[i];
             }
-            bytes_t pixels;
-            ROUND(sums, pixels);
+            bytes_t bytes;
+            ROUND(sums, bytes);
+            const pixels_t pixels = (pixels_t)bytes;
             for (int k = 0; k < ROWS; k++)
-                memcpy(to[k] + x * RGB, (const uint8_t *)&pixels + k * PIXEL, RGB);
+                store_pixel(pixels[k], x + 1 == out->width, to[k] + x * RGB);
         }
     }
 }
