@@ -13,32 +13,32 @@ fails 3 "README.md: is neither a safetensors file nor PyTorch's .pth" train $qui
 # without the card the tensors themselves must fit
 bad() { # bad TEXT: what is said of bad.safetensors
     fails 3 "$1" $eval --model lenet5 --weights bad.safetensors
-    has err bad.safetensors
+    has err "bad.safetensors: "
 }
 safetensors bad.safetensors '{"conv9.weight":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
-bad conv
+bad "has no tensor 'conv1.weight', which this model needs"
 : >bad.safetensors
-bad bad.safetensors
+bad "is empty"
 head -c 2000 run/last/model.safetensors >bad.safetensors
-bad bad.safetensors
+bad "tensor 'conv2.weight': its bytes 688 to 10288 do not lie within the file's "
 printf '\377\377\377\377\0\0\0\0{}' >bad.safetensors # header length past the end
-bad bad.safetensors
+bad "it says that its header has 4294967295 bytes, but the file has 10"
 printf '\377\377\377\377\377\377\377\377{}' >bad.safetensors
-bad bad.safetensors
+bad "it says that its header has 18446744073709551615 bytes, but the file has 10"
 safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}'
 printf '123456789012' >>bad.safetensors # overlapping offsets
-bad bad.safetensors
+bad "tensor 'b': its bytes begin at 4, but those before it end at 8"
 safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}'
 printf '12345678' >>bad.safetensors
-bad bad.safetensors
+bad "tensor 'a': dimension 0 of its shape is not a number from 0 on"
 safetensors bad.safetensors '{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}}'
 printf '12345678' >>bad.safetensors # 2^64 elements: the product overflows
-bad bad.safetensors
+bad "tensor 'a': its shape overflows"
 safetensors bad.safetensors '{"a":'
-bad bad.safetensors
+bad "its header is not right at byte 13"
 
 # a card that lies
 safetensors bad.safetensors '{"__metadata__":{"convoy":"1","model":"lenet5","num_classes":"-5"}}'
-bad "num_classes"
+bad 'metadata "num_classes" is "-5": must be a whole number in range'
 safetensors bad.safetensors '{"__metadata__":{"convoy":"1","model":"lenet5"}}'
-bad "num_classes"
+bad 'metadata "num_classes" is missing, though "model" is there'

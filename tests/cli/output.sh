@@ -14,8 +14,9 @@ fi
 same "$(cat file)" occupied "the file in the way"
 
 # a rate that makes weights overflow: the first operator with such a number is named, the old checkpoint stays
-fails 1 "the loss is not finite" train $quick --epochs 1 --lr 1e30 --output-dir diverged
-grep '^convoy: error: ' err | grep -Eq 'conv|fc|linear|cross_entropy' || { cat err; die "no operator is named"; }
+fails 1 "the loss is not finite: the first operator that made such a number is " train $quick --epochs 1 --lr 1e30 --output-dir diverged
+grep -Eq '^convoy: error: step [0-9]+: .* is (conv2d|linear|cross_entropy) of layer [a-z0-9_]+ \(shard [01]\); lower the learning rate \(--lr\)$' err ||
+    { cat err; die "no operator is named"; }
 no_leftovers diverged
 [ ! -e diverged/last ] || die "a checkpoint of a run without one good epoch"
 

@@ -11,7 +11,7 @@ fails 2 "--resume and --overwrite" train --resume run --overwrite
 diff -r before run || die "a refused run changed something"
 
 # a run that cannot start overwrites nothing
-fails 3 "nowhere" train $quick --epochs 1 --weights nowhere --output-dir run --overwrite
+fails 3 "nowhere: No such file or directory" train $quick --epochs 1 --weights nowhere --output-dir run --overwrite
 fails 1 "the loss is not finite" train $quick --epochs 1 --lr 1e30 --output-dir run --overwrite
 diff -r before/last run/last || die "the old checkpoint is gone before there is a new one"
 diff -r before/best run/best || die "the old best/ is gone before there is a new checkpoint"
