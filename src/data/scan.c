@@ -64,7 +64,8 @@ static cvy_status add_entry(struct cvy_listing *out, struct cvy_pool *pool, cons
     out->n_hidden_images += is_hidden && kind == KIND_FILE && is_image;
     if (!is_hidden && kind == KIND_FOLDER)
         CVY_TRY(add_name(&out->folders, pool, entry->d_name));
-    if (!is_hidden && kind == KIND_FILE && is_image)
+    /* a broken link or a pipe too: who reads it is told what is wrong */
+    if (!is_hidden && kind != KIND_FOLDER && is_image)
         CVY_TRY(add_name(&out->files, pool, entry->d_name));
     return CVY_OK;
 }

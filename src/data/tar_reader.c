@@ -180,7 +180,7 @@ cvy_status cvy_tar_next(struct cvy_tar *tar) {
         struct header header;
         int64_t size, next;
         if (tar->at == tar->source->size)
-            return CVY_END;
+            return fail(tar->at, "the archive is cut off: it ends without its end mark, two blocks of zeros");
         if (tar->source->size - tar->at < CVY_TAR_BLOCK)
             return fail(tar->at, "the archive is cut off: it ends within a header");
         CVY_TRY(tar->source->read(tar->source->context, tar->at, &header, sizeof header));

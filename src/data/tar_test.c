@@ -183,7 +183,13 @@ static void bad_archives_are_named(void **state) {
     put("text.tar", archive, 100);
     expect_refused_below("tar", "text.tar", train, "it ends within a header");
     put("text.tar", archive, 0);
-    expect_refused_below("tar", "text.tar", train, "holds no images");
+    expect_refused_below("tar", "text.tar", train, "it ends without its end mark");
+    begin();
+    add_file("a/1.png", "1");
+    add_file("a/2.png", "2");
+    put("text.tar", archive, 1024); /* whole members, but not all of them */
+    expect_refused_below("tar", "text.tar", train,
+                         "text.tar: byte 1024: the archive is cut off: it ends without its end mark");
     begin();
     add_file("a/1.jpg", "1");
     put("cut.tar", archive, 512);

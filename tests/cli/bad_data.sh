@@ -35,6 +35,10 @@ echo "this is a letter, not an image" >set/train/dog/letter.jpg
 bad letter.jpg "is text, not a JPEG, PNG or WebP image (it begins with \"this is a letter\")"
 : >set/train/dog/nothing.jpg
 bad nothing.jpg "the file is empty"
+ln -s nowhere set/train/dog/gone.jpg
+bad gone.jpg "gone.jpg: cannot be opened: No such file or directory"
+mkfifo set/train/dog/pipe.jpg
+bad pipe.jpg "pipe.jpg: is not a regular file"
 
 # labels: one image, label 7 of a set that says it has 2 classes; and a negative one
 label_file() { # label_file FILE BYTES: 4 images of zeros, the last label as octal bytes

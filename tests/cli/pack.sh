@@ -35,6 +35,11 @@ done
 fails 2 "its samples are no image files" data pack digits --to tar:digits
 fails 2 "name where the shards go" data pack folder:set
 fails 1 "none/p-train-00000.tar: cannot be written" data pack folder:set --to tar:none/p
+# cut off where a member ends: without the end mark it is not whole
+size=$(wc -c <packed-train-00000.tar)
+head -c $((size - 1024)) packed-train-00000.tar >cut-train-00000.tar
+fails 3 "cut-train-00000.tar: byte " data "tar:cut-train-*.tar,val=packed-val-*.tar"
+has err "the archive is cut off"
 no_leftovers .
 
 # smaller ones: no side above 16, the longer one at 16, the files of the others as they are
