@@ -17,8 +17,8 @@ struct cvy_names {
    cvy_vec_free. CVY_ERR_DATA: `path` is missing or no folder. */
 cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
-/* What lies right below a folder, unsorted: folders, and image files by extension (.jpg .jpeg .png .webp, in any case).
-   Hidden ones, whose names begin with a dot, are counted only. */
+/* What lies right below a folder, unsorted: folders, and image files by extension (.jpg .jpeg .png .webp, in any case),
+   broken links and pipes of such names, too. Hidden ones, whose names begin with a dot, are counted only. */
 struct cvy_listing {
     struct cvy_names folders, files;
     uint64_t n_hidden_folders, n_hidden_images;
