@@ -3,6 +3,7 @@
    until it comes to a barrier, so that a barrier which is missing shows as a wrong result, and one that not all come to
    ends the program. */
 #include <cuda_runtime_api.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -29,10 +30,12 @@ struct barrier {
     unsigned generation;
 };
 
+/* Contexts are entered once, then left and resumed by _setjmp and _longjmp: swapcontext calls the kernel each time, and most
+   of a test is switches. */
 struct block {
-    ucontext_t scheduler, thread[CUDA_THREADS];
+    jmp_buf scheduler, thread[CUDA_THREADS];
     char *stacks;
-    bool is_done[CUDA_THREADS];
+    bool is_entered[CUDA_THREADS], is_done[CUDA_THREADS];
     int n_done, n_moves; /* moves: threads that ended, and barriers that all came to */
     struct barrier whole, warp[N_WARPS];
     double passed[CUDA_THREADS]; /* from lane to lane */
@@ -42,6 +45,30 @@ struct block {
 
 static thread_local struct block *block; /* the one that runs */
 static thread_local dim3 threadIdx, blockIdx, gridDim;
+
+static void thread_main();
+
+/* From the scheduler to a thread, until it pauses. */
+static void resume(unsigned thread) {
+    if (_setjmp(block->scheduler))
+        return;
+    if (block->is_entered[thread])
+        _longjmp(block->thread[thread], 1);
+    block->is_entered[thread] = true;
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = block->stacks + thread * (size_t)STACK_BYTES;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = NULL;
+    makecontext(&context, thread_main, 0);
+    setcontext(&context);
+}
+
+/* From a thread to the scheduler. */
+static void pause_thread(unsigned me) {
+    if (_setjmp(block->thread[me]) == 0)
+        _longjmp(block->scheduler, 1);
+}
 
 static void wait_at(struct barrier *b) {
     unsigned generation = b->generation;
@@ -53,7 +80,7 @@ static void wait_at(struct barrier *b) {
         return;
     }
     while (b->generation == generation)
-        swapcontext(&block->thread[me], &block->scheduler);
+        pause_thread(me);
 }
 
 static void __syncthreads() { wait_at(&block->whole); }
@@ -78,13 +105,16 @@ template <class T> static T __shfl_down_sync(unsigned, T value, int offset) {
     return pass(value, me + offset < CUDA_WARP ? me + offset : me);
 }
 
+/* The same thread of one block after the other. */
 static void thread_main() {
     unsigned me = threadIdx.x;
-    block->body(block->kernel);
-    block->is_done[me] = true;
-    block->n_done++;
-    block->n_moves++;
-    swapcontext(&block->thread[me], &block->scheduler);
+    for (;;) {
+        block->body(block->kernel);
+        block->is_done[me] = true;
+        block->n_done++;
+        block->n_moves++;
+        pause_thread(me);
+    }
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------------- */
@@ -94,15 +124,8 @@ static void start_threads() {
     block->whole = {CUDA_THREADS, 0, 0};
     for (int w = 0; w < N_WARPS; w++)
         block->warp[w] = {CUDA_WARP, 0, 0};
-    for (int t = 0; t < CUDA_THREADS; t++) {
-        ucontext_t *thread = &block->thread[t];
+    for (int t = 0; t < CUDA_THREADS; t++)
         block->is_done[t] = false;
-        getcontext(thread);
-        thread->uc_stack.ss_sp = block->stacks + t * (size_t)STACK_BYTES;
-        thread->uc_stack.ss_size = STACK_BYTES;
-        thread->uc_link = NULL;
-        makecontext(thread, thread_main, 0);
-    }
 }
 
 /* Each thread that is not done or asleep goes on to its next barrier. */
@@ -112,7 +135,7 @@ static void run_round(unsigned random, unsigned asleep) {
     for (unsigned k = 0; k < CUDA_THREADS; k++) {
         threadIdx.x = (first + k * step) % CUDA_THREADS;
         if (!block->is_done[threadIdx.x] && !(asleep >> threadIdx.x / CUDA_WARP & 1))
-            swapcontext(&block->scheduler, &block->thread[threadIdx.x]);
+            resume(threadIdx.x);
     }
 }
 
