@@ -104,6 +104,8 @@ static void print_ready(const struct cvy_trainer *t, int64_t start_ns) {
     if (t->state.epoch >= t->options.schedule.n_epochs)
         printf("%lld epochs are done already, --epochs asks for %lld: nothing is left to train\n",
                (long long)t->state.epoch, (long long)t->options.schedule.n_epochs);
+    else if (t->state.step == t->n_steps)
+        printf("going on with the evaluation of epoch %lld\n", (long long)t->state.epoch + 1);
     else if (t->state.epoch > 0 || t->state.step > 0)
         printf("going on at epoch %lld, step %lld\n", (long long)t->state.epoch + 1,
                (long long)t->state.step + 1);

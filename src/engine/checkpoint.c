@@ -50,9 +50,15 @@ cvy_status cvy_make_folder(const char *path) {
     return status;
 }
 
-/* Removes a checkpoint's own files, whole or half-written, then the folder; leaves anything else alone. */
+/* Removes a checkpoint's own files, whole or half-written, then the folder; leaves anything else alone. Of a link only
+   the link: what it points to is somebody else's. */
 static void remove_checkpoint(const char *folder) {
     const char *suffixes[] = {"", ".tmp"};
+    struct stat info;
+    if (lstat(folder, &info) == 0 && S_ISLNK(info.st_mode)) {
+        unlink(folder);
+        return;
+    }
     for (int i = 0; i < N_FILES; i++)
         for (int k = 0; k < 2; k++) {
             char *path;

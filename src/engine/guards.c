@@ -52,9 +52,24 @@ static void tell_slowest(const struct cvy_trainer *t, const struct cvy_slowest *
                 LL(t->state.epoch + 1), s->device, s->rank, s->waited_s, s->loaded_s, s->most_s);
 }
 
+/* An epoch that has brought nothing, so that the next would not either. With --amp fp16 its updates may have been left
+   out while the scale of the loss was looked for. */
+static cvy_status check_epoch(const struct cvy_trainer *t) {
+    const bool is_scaled = t->task.session->scale.scale > 0;
+    const bool is_lost = t->state.train.n == 0 || (!is_scaled && t->skips.in_epoch >= t->n_steps);
+    if (!t->task.plan->skips || !is_lost)
+        return CVY_OK;
+    return CVY_FAIL(
+        CVY_ERR_NAN,
+        "epoch %lld: every update was left out, its loss or gradients not being finite; lower the "
+        "learning rate (--lr), or look at the data and at the weights that it began with",
+        LL(t->state.epoch + 1));
+}
+
 cvy_status cvy_guards_epoch(struct cvy_trainer *t) {
     cvy_world *world = t->options.task.plan.world;
     struct cvy_slowest slowest = {.device = -1};
+    CVY_TRY(check_epoch(t));
     if (cvy_world_size(world) > 1)
         CVY_TRY(cvy_session_slowest(t->task.session, t->loaded_s, &slowest));
     if (cvy_world_rank(world) == 0) {

@@ -19,20 +19,23 @@
 
 /* The names that a checkpoint may have in a run's folder; ".old" and ".new" where one could not be renamed. */
 static const char *const places[] = {"last", "best", "last.old", "best.old", "last.new", "best.new"};
-enum { N_PLACES = sizeof places / sizeof places[0] };
+enum { N_PLACES = sizeof places / sizeof places[0], N_OLD = 4 /* those that were whole once */ };
 
 static void pass_over(const char *folder, const char *reason, const cvy_log_sink *log) {
     cvy_log(log, CVY_LOG_WARNING, "--resume auto passes over %s: %s", folder, reason);
 }
 
-/* updates[i]: of the checkpoint places[i], -1 where there is none that counts. */
-static cvy_status look_at(const char *dir, int64_t updates[N_PLACES], const cvy_log_sink *log) {
+/* updates[i]: of the checkpoint places[i], -1 where there is none that counts. *has_old: a checkpoint has been there. */
+static cvy_status look_at(const char *dir, int64_t updates[N_PLACES], bool *has_old,
+                          const cvy_log_sink *log) {
     struct cvy_train_state state;
+    *has_old = false;
     for (int i = 0; i < N_PLACES; i++) {
         char *folder;
         updates[i] = -1;
         CVY_TRY(cvy_path(dir, places[i], "", &folder));
         if (access(folder, F_OK) == 0) {
+            *has_old = *has_old || i < N_OLD;
             if (cvy_checkpoint_state(folder, &state) == CVY_OK)
                 updates[i] = state.n_updates;
             else
@@ -54,10 +57,12 @@ static bool is_whole(const char *folder, const cvy_log_sink *log) {
     return false;
 }
 
-/* *out: index of the place with the most updates that is whole; -1: none. */
+/* *out: index of the place with the most updates that is whole; -1: there has been no checkpoint yet. A run whose
+   checkpoints are all damaged is not begun anew: that would be the end of what can still be saved of it. */
 static cvy_status find_newest(const char *dir, const cvy_log_sink *log, int64_t *out) {
     int64_t updates[N_PLACES];
-    CVY_TRY(look_at(dir, updates, log));
+    bool has_old;
+    CVY_TRY(look_at(dir, updates, &has_old, log));
     for (*out = -1;; *out = -1) {
         for (int i = 0; i < N_PLACES; i++)
             *out = updates[i] >= 0 && (*out < 0 || updates[i] > updates[*out]) ? i : *out;
@@ -74,7 +79,13 @@ static cvy_status find_newest(const char *dir, const cvy_log_sink *log, int64_t 
             return CVY_OK;
         updates[*out] = -1;
     }
-    cvy_log(log, CVY_LOG_INFO, "--resume auto: no whole checkpoint is in %s, a new run begins", dir);
+    if (has_old)
+        return CVY_FAIL(CVY_ERR_DATA,
+                        "--resume auto: no checkpoint in %s is whole, the warnings say why: move %s away, or "
+                        "give another "
+                        "--output-dir, and a new run begins",
+                        dir, dir);
+    cvy_log(log, CVY_LOG_INFO, "--resume auto: no checkpoint is in %s yet, a new run begins", dir);
     return CVY_OK;
 }
 
@@ -87,10 +98,26 @@ static cvy_status find_automatically(const char *dir, cvy_world *world, const cv
     return place < 0 ? CVY_OK : cvy_path(dir, places[place], "", &out->folder);
 }
 
+/* PATH, else PATH/last; where only PATH/best is left, it is named. */
+static cvy_status find_folder(const char *path, char **out) {
+    char *best;
+    cvy_status status = cvy_checkpoint_find(path, "last", "state.json", out);
+    if (status != CVY_ERR_DATA)
+        return status;
+    CVY_TRY(cvy_path(path, "best", "/state.json", &best));
+    if (access(best, R_OK) == 0)
+        status =
+            CVY_FAIL(CVY_ERR_DATA,
+                     "%s/last: no checkpoint is there, but %s/best is one: --resume %s/best goes on from it",
+                     path, path, path);
+    free(best);
+    return status;
+}
+
 static cvy_status find_named(const char *path, bool is_verified, const cvy_log_sink *log,
                              struct cvy_resume *out) {
     bool has_manifest = true;
-    CVY_TRY(cvy_checkpoint_find(path, "last", "state.json", &out->folder));
+    CVY_TRY(find_folder(path, &out->folder));
     if (is_verified)
         CVY_TRY(cvy_checkpoint_verify(out->folder, &has_manifest));
     if (!has_manifest)
@@ -292,7 +319,7 @@ cvy_status cvy_resume_check(const struct cvy_resume *resume, const struct cvy_ta
             "begin a new run from its --weights",
             now.freeze, resume->folder, s->freeze);
     CVY_TRY(compare(resume, &now, &plan->log));
-    if (s->step >= n_steps)
+    if (s->step > n_steps) /* n_steps: the epoch's evaluation is still to come */
         return CVY_FAIL(CVY_ERR_DATA, "the checkpoint %s stands at step %lld of an epoch that has %lld here",
                         resume->folder, LL(s->step), LL(n_steps));
     return CVY_OK;

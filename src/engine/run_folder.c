@@ -80,14 +80,14 @@ static cvy_status look_around(struct cvy_run_folder *folder, const struct cvy_ru
     folder->has_old_run = o->overwrite;
     if (o->overwrite)
         return CVY_OK;
-    if (!has_last)
+    if (!has_last && !has_best)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "%s holds a run already, without a checkpoint to go on from: --overwrite starts "
                         "anew",
                         o->dir);
     return CVY_FAIL(CVY_ERR_USAGE,
-                    "%s holds a run already: --resume %s goes on with it, --overwrite starts anew", o->dir,
-                    o->dir);
+                    "%s holds a run already: --resume %s%s goes on with it, --overwrite starts anew", o->dir,
+                    o->dir, has_last ? "" : "/best");
 }
 
 cvy_status cvy_run_folder_open(struct cvy_run_folder *folder, const struct cvy_run_folder_options *options) {

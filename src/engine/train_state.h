@@ -6,7 +6,7 @@
 #include "engine/scale.h"
 
 struct cvy_train_state {
-    int64_t epoch, step;            /* the next step to be done; step 0 at an epoch's border */
+    int64_t epoch, step;            /* the next step to be done; with all of the epoch done, its evaluation */
     int64_t n_updates;              /* done so far */
     int64_t batch_size, accumulate; /* a step is one update: so many batches of so many images */
     uint64_t seed;

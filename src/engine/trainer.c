@@ -277,14 +277,28 @@ static cvy_status evaluate_average(struct cvy_trainer *t, struct cvy_tally *out)
     return cvy_ema_swap(&t->ema);
 }
 
+/* With the steps of the epoch saved first: an evaluation that fails, or is killed, does not cost what was trained. A
+   resume finds all steps done and comes back here. */
+static cvy_status evaluate_epoch(struct cvy_trainer *t, struct cvy_tally *average) {
+    if (!t->is_saved)
+        CVY_TRY(cvy_trainer_checkpoint(t, false));
+    cvy_status status = evaluate(t);
+    if (status == CVY_OK)
+        status = evaluate_average(t, average);
+    if (status != CVY_OK && t->options.output_dir && is_writer(t))
+        cvy_log(&t->options.task.plan.log, CVY_LOG_INFO,
+                "epoch %lld is trained and in %s/last: a resume goes on with its evaluation",
+                LL(t->state.epoch + 1), t->options.output_dir);
+    return status;
+}
+
 /* Evaluates, moves the state to the next epoch, writes what there is to write. */
 static cvy_status end_epoch(struct cvy_trainer *t) {
     struct cvy_train_state *s = &t->state;
     struct cvy_tally average = {.n = 0};
     int64_t start_ns = cvy_now_ns();
     CVY_TRY(cvy_guards_epoch(t));
-    CVY_TRY(evaluate(t));
-    CVY_TRY(evaluate_average(t, &average));
+    CVY_TRY(evaluate_epoch(t, &average));
     struct cvy_epoch_report report = {.epoch = s->epoch,
                                       .n_epochs = t->options.schedule.n_epochs,
                                       .lr = cvy_lr_at(&t->options.schedule, (s->epoch + 1) * t->n_steps - 1),
@@ -293,7 +307,8 @@ static cvy_status end_epoch(struct cvy_trainer *t) {
                                       .ema = average,
                                       .train_s = s->train_s,
                                       .val_s = seconds_since(start_ns),
-                                      .is_best = s->best_epoch < 0 || t->val.top1 > s->best_top1};
+                                      .is_best = isfinite(t->val.loss_sum) &&
+                                                 (s->best_epoch < 0 || t->val.top1 > s->best_top1)};
     if (report.is_best) {
         s->best_epoch = s->epoch;
         s->best_top1 = t->val.top1;

@@ -4,7 +4,7 @@
 
 [ "$(id -u)" -eq 0 ] || skip "mounting a small tmpfs needs root"
 mkdir disk
-mount -t tmpfs -o size=512k tmpfs disk 2>/dev/null || skip "tmpfs cannot be mounted here"
+mount -t tmpfs -o size=768k tmpfs disk 2>/dev/null || skip "tmpfs cannot be mounted here"
 trap 'umount disk' EXIT
 
 ok train $quick --epochs 1 --output-dir disk/run

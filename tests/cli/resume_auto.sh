@@ -1,5 +1,5 @@
-# --resume auto: the newest whole checkpoint of --output-dir, broken ones are named and passed over, and where there is
-# none a new run begins; so one command starts a run and goes on with it.
+# --resume auto: the newest whole checkpoint of --output-dir, broken ones are named and passed over, and where there has
+# been none a new run begins; so one command starts a run and goes on with it, and nothing is written over.
 . "$SOURCE/tests/cli/harness"
 
 train="train $quick --epochs 3 --output-dir run --resume auto"
@@ -7,7 +7,7 @@ fails 2 "--resume auto: give the --output-dir" train $quick --resume auto
 fails 2 "--resume auto: --test-only" train $quick --resume auto --output-dir run --test-only
 
 ok $train
-has err "convoy: --resume auto: no whole checkpoint is in run, a new run begins"
+has err "convoy: --resume auto: no checkpoint is in run yet, a new run begins"
 want=$(hash_of_out) || exit 1
 ok train --output-dir run --resume auto # flags come from its run.json
 has err "convoy: --resume auto takes run/last, after update 36"
@@ -24,15 +24,41 @@ has err "convoy: warning: --resume auto passes over hurt/last: hurt/last/optimiz
 has err "convoy: --resume auto takes hurt/best, after update 24"
 same "$(hash_of_out)" "$want" "gone on with from the older checkpoint"
 
-# one without a manifest is never taken, neither is one cut off in the middle; then nothing of the old run is left
+# one without a manifest is never taken, neither is one cut off in the middle; and no new run takes their place
 cp -r run bare
 rm bare/last/manifest.json bare/best/state.json
-ok train --output-dir bare --resume auto --epochs 1
+cp -r bare bare.before
+fails 3 "--resume auto: no checkpoint in bare is whole, the warnings say why: move bare away, or" \
+    train --output-dir bare --resume auto --epochs 1
 has err "passes over bare/last: it has no manifest.json"
 has err "passes over bare/best: bare/best/state.json: "
-has err "no whole checkpoint is in bare, a new run begins"
+diff -r bare.before bare || die "a run that cannot go on is not as it was"
+
+# killed before, or in, its first checkpoint: nothing of the old run is left
+rm -r bare/last bare/best
+mkdir bare/last.new
+printf x >bare/last.new/model.safetensors
+ok train --output-dir bare --resume auto --epochs 1
+has err "no checkpoint is in bare yet, a new run begins"
 same "$(grep -c '"event":"epoch"' bare/metrics.jsonl)" 1 "epochs in the metrics of a run that began anew"
 no_leftovers bare
+
+# only best/ is left
+cp -r run only
+rm -r only/last
+fails 3 "only/last: no checkpoint is there, but only/best is one: --resume only/best goes on from it" train --resume only
+fails 2 "only holds a run already: --resume only/best goes on with it" train $quick --output-dir only
+
+# of a link only the link is replaced: what it points to is another run's
+ok train $quick --epochs 1 --output-dir another
+cp -r another another.before
+cp -r another linked
+rm -r linked/last
+ln -s ../another/last linked/last
+ok train --resume linked --epochs 2
+diff -r another.before another || die "a run that another one's last/ points to is not as it was"
+[ ! -L linked/last ] && same "$(sed -n 's/.*"epoch": *\([0-9]*\).*/\1/p' linked/last/state.json)" 2 "epochs in linked/last"
+no_leftovers linked
 
 # what was moved aside, when the power went
 cp -r run aside
