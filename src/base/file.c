@@ -44,12 +44,23 @@ cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, siz
     return CVY_OK;
 }
 
+/* A fault of what was named, not of the machine. */
+static bool is_of_path(int reason) {
+    return reason == ENOENT || reason == ENOTDIR || reason == ELOOP || reason == ENAMETOOLONG ||
+           reason == EACCES || reason == EPERM;
+}
+
+bool cvy_is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes) {
     struct stat info;
     /* without O_NONBLOCK, opening a FIFO would wait for somebody to write to it */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return CVY_FAIL(errno == ENOENT ? CVY_ERR_DATA : CVY_ERR_IO, "%s: cannot be opened: %s", path,
+        return CVY_FAIL(is_of_path(errno) ? CVY_ERR_DATA : CVY_ERR_IO, "%s: cannot be opened: %s", path,
                         strerror(errno));
     cvy_status status = CVY_OK;
     if (fstat(fd, &info) != 0)

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* "DIR/NAMESUFFIX"; the caller frees *out. */
@@ -13,7 +14,11 @@ cvy_status cvy_path(const char *dir, const char *name, const char *suffix, char 
    without effect where it cannot. */
 cvy_status cvy_sync_folder(const char *path);
 
-/* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait. */
+/* Do both names lead to one file or folder that is there? */
+bool cvy_is_same_file(const char *a, const char *b);
+
+/* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait, and
+   so is what is not there or may not be read: a fault of the name. CVY_ERR_IO is one of the machine. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 
 /* Maps a whole regular file, to read; the caller unmaps it (munmap). CVY_ERR_DATA when it is empty. */

@@ -1,6 +1,8 @@
 /* convoy predict: what a trained network says about images. */
 #include "cli/predict.h"
 
+#include "base/file.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,6 +38,14 @@ static cvy_status check_form(const struct flag_values *values) {
                         o->input_file ? "input" : "output");
     if (has_files && (!o->input_file || !o->output_file))
         return CVY_FAIL(CVY_ERR_USAGE, "--input and --output: both are needed, safetensors files");
+    if (has_files && cvy_is_same_file(o->input_file, o->output_file))
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--output %s: is the file of --input, which would be lost; name another",
+                        o->output_file);
+    if (has_files && o->weights && cvy_is_same_file(o->weights, o->output_file))
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "--output %s: is the file of --weights, which would be lost; name another",
+                        o->output_file);
     return CVY_OK;
 }
 

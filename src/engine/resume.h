@@ -12,7 +12,8 @@ struct cvy_resume { /* zero-initialised: none */
 
 /* Finds and reads the checkpoint that --resume PATH names. CVY_ERR_DATA: it is damaged. One without a manifest is
    taken, with a warning. With CVY_RESUME_AUTO it is the one of the most updates in DIR that is whole by its manifest;
-   those passed over are named with the reason, and where there is none, out->folder stays NULL: a new run begins.
+   those passed over are named with the reason. Where there has been none yet, out->folder stays NULL: a new run begins;
+   where there are some and none is whole: CVY_ERR_DATA.
    Process 0 looks, hashes and tells; all must be able to read what it takes. Collective. */
 cvy_status cvy_resume_open(const char *path, const char *dir, cvy_world *world, const cvy_log_sink *log,
                            struct cvy_resume *out);

@@ -22,11 +22,6 @@ static cvy_status is_there(const char *dir, const char *name, bool *out) {
     return CVY_OK;
 }
 
-static bool is_same(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Is `resume` the folder itself, a checkpoint in it, or "auto"? */
 static cvy_status goes_on(const struct cvy_run_folder_options *o, bool *out) {
     char *around;
@@ -38,7 +33,7 @@ static cvy_status goes_on(const struct cvy_run_folder_options *o, bool *out) {
         return CVY_OK;
     }
     CVY_TRY(cvy_path(o->resume, "..", "", &around));
-    *out = is_same(o->resume, o->dir) || is_same(around, o->dir);
+    *out = cvy_is_same_file(o->resume, o->dir) || cvy_is_same_file(around, o->dir);
     free(around);
     return CVY_OK;
 }

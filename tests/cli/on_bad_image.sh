@@ -13,14 +13,15 @@ for split in train val; do
 done
 echo "a letter" >set/train/ant/letter.png
 head -c 90 "$images/rgb.png" >set/train/bee/cut.png
+ln -s loop.png set/train/bee/loop.png
 : >set/train/bee/zero.png # the last of all: the first takes its place
 
 fails 3 "set/train/" $train --on-bad-image error
 fails 2 "error, skip" $train --on-bad-image ignore
 for flags in "--workers 0" "--workers 3" "--devices cpu:0-1"; do
     ok $train --on-bad-image skip $flags
-    has err "skipped: 3 images could not be read, others took their place"
-    for name in ant/letter.png bee/cut.png bee/zero.png; do
+    has err "skipped: 4 images could not be read, others took their place"
+    for name in ant/letter.png bee/cut.png bee/loop.png bee/zero.png; do
         same "$(grep -c "set/train/$name: " err)" 1 "lines of $name"
     done
     hash_of_out >>hashes
@@ -38,5 +39,6 @@ cp set/train/ant/letter.png set/val/ant
 fails 3 "set/val/ant/letter.png" $train --on-bad-image skip
 rm set/val/ant/letter.png
 # nothing is left to take their place
+rm set/train/bee/loop.png
 for file in set/train/*/*; do : >"$file"; done
 fails 3 "the file is empty" $train --on-bad-image skip

@@ -39,3 +39,7 @@ safetensors X.safetensors '{"images":{"dtype":"F32","shape":[64],"data_offsets":
 head -c 256 /dev/zero >>X.safetensors
 fails 3 "N,C,H,W" predict --model lenet5 --weights run/last --input X.safetensors --output Z.safetensors
 [ ! -e Z.safetensors ] || die "it failed and left Z.safetensors"
+ln X.safetensors same.safetensors
+fails 2 "--output same.safetensors: is the file of --input, which would be lost" predict --weights run/last \
+    --input X.safetensors --output same.safetensors
+fails 2 "is the file of --weights, which would be lost" predict --weights Y.safetensors --input X.safetensors --output Y.safetensors
