@@ -78,6 +78,9 @@ cvy_status flags_set(struct flag_values *values, const char *name, const char *t
 /* The field as text, such that flags_set gives the same value again; false when it has none. */
 bool flags_print(const struct flag_values *values, const struct flag *flag, struct cvy_text *out);
 
+/* A flag's value in a configuration, as flags_print would write it; false: it is none. */
+bool flags_print_json(const json_t *json, struct cvy_text *out);
+
 /* A line for each flag: what all processes of a run must have alike. */
 void flags_print_common(const struct flag_values *values, struct cvy_text *out);
 

@@ -117,21 +117,27 @@ json_t *flags_to_json(const struct flag_values *values) {
     return object;
 }
 
+bool flags_print_json(const json_t *json, struct cvy_text *out) {
+    if (json_is_string(json))
+        cvy_text_printf(out, "%s", json_string_value(json));
+    else if (json_is_integer(json))
+        cvy_text_printf(out, "%lld", (long long)json_integer_value(json));
+    else if (json_is_real(json))
+        print_real(json_real_value(json), out);
+    else if (json_is_boolean(json))
+        cvy_text_printf(out, "%s", json_is_true(json) ? "true" : "false");
+    else
+        return false;
+    return true;
+}
+
 static cvy_status set_from_json(struct flag_values *values, const char *name, const json_t *json) {
     struct cvy_text text = {0};
     if (!flags_find(values, name) && values->is_elsewhere && values->is_elsewhere(name))
         return CVY_OK;
     if (flags_given(values, name))
         return CVY_OK;
-    if (json_is_string(json))
-        cvy_text_printf(&text, "%s", json_string_value(json));
-    else if (json_is_integer(json))
-        cvy_text_printf(&text, "%lld", (long long)json_integer_value(json));
-    else if (json_is_real(json))
-        print_real(json_real_value(json), &text);
-    else if (json_is_boolean(json))
-        cvy_text_printf(&text, "%s", json_is_true(json) ? "true" : "false");
-    else
+    if (!flags_print_json(json, &text))
         return CVY_FAIL(CVY_ERR_USAGE, "\"%s\" must be a text, a number, true or false", name);
     char *kept;
     cvy_status status = cvy_pool_strdup(&values->pool, text.data ? text.data : "", &kept);

@@ -1,6 +1,7 @@
 /* convoy train: trains a network, shows how it goes, writes run.json around it. */
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/past_run.h"
 #include "cli/printer.h"
 #include "cli/report.h"
 #include "cli/restarts.h"
@@ -13,54 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* --resume auto: the newest checkpoint of --output-dir, else a new run, with its --weights. Flags come from its
-   run.json, too, where it came so far as to write one. */
-static cvy_status go_on_by_itself(struct flag_values *values) {
-    struct options *o = values->options;
-    char *file;
-    if (!o->output_dir)
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "--resume auto: give the --output-dir whose newest checkpoint it is to go on from");
-    if (o->test_only)
-        return CVY_FAIL(CVY_ERR_USAGE, "--resume auto: --test-only judges --weights or --resume DIR");
-    CVY_TRY(cvy_pool_printf(&values->pool, &file, "%s/run.json", o->output_dir));
-    if (!o->config && access(file, R_OK) == 0)
-        CVY_TRY(flags_read_config(values, file));
-    return CVY_OK;
-}
-
-/* --resume DIR goes on as DIR's run began: its run.json gives the flags that the command line (or --config) does not
-   give, and the run is written to where it was. A checkpoint that lies alone leaves all that to the command line. */
-static cvy_status go_on(struct flag_values *values) {
-    struct options *o = values->options;
-    char *dir = NULL, *file;
-    if (!o->resume)
-        return CVY_OK;
-    if (strcmp(o->resume, CVY_RESUME_AUTO) == 0)
-        return go_on_by_itself(values);
-    if (flags_given(values, "weights"))
-        return CVY_FAIL(CVY_ERR_USAGE,
-                        "--weights and --resume: a run that goes on has its weights; give one of them");
-    for (int up = 0; up < 2 && !dir; up++) { /* DIR, else DIR is its last/ or best/ */
-        CVY_TRY(cvy_pool_printf(&values->pool, &dir, "%s%s", o->resume, up ? "/.." : ""));
-        CVY_TRY(cvy_pool_printf(&values->pool, &file, "%s/run.json", dir));
-        if (access(file, R_OK) != 0)
-            dir = NULL;
-    }
-    if (!dir && !o->config && !o->model)
-        return CVY_FAIL(
-            CVY_ERR_USAGE,
-            "--resume %s: there is no run.json with the run's flags; give them, --model and --data at least",
-            o->resume);
-    if (dir && !o->config)
-        CVY_TRY(flags_read_config(values, file));
-    if (dir && !o->output_dir)
-        o->output_dir = dir;
-    o->weights = NULL; /* those that the run began with */
-    o->replace_head = 0;
-    return CVY_OK;
-}
 
 /* Mesh and schedule of a configuration belong to its strategy: when the command line gives another one, they do not
    count. */
@@ -112,13 +65,16 @@ static void print_ready(const struct cvy_trainer *t, int64_t start_ns) {
     fflush(stdout);
 }
 
-static cvy_status finish(struct flag_values *values, struct cvy_trainer *t) {
+/* A run that was finished already stays as it was written. */
+static cvy_status finish(struct flag_values *values, struct cvy_trainer *t, bool is_written) {
     struct run_result result = {.images_per_s = cvy_progress_rate(&t->progress)};
     struct cvy_plan_facts facts;
     cvy_plan_facts(t->task.plan, &facts);
     CVY_TRY(cvy_weights_hash(t->task.session, &result.weights_hash));
-    CVY_TRY(run_file_write(values, t, &result));
-    if (report_write(values, t, &result) != CVY_OK) /* the run is done and kept, all the same */
+    if (!is_written)
+        CVY_TRY(run_file_write(values, t, &result));
+    if (!is_written &&
+        report_write(values, t, &result) != CVY_OK) /* the run is done and kept, all the same */
         cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING, "there is no report.html: %s", cvy_error());
     printf("done: top-1 %.2f %% of %lld images, %.0f images/s, S=%lld T=%d, weights xxh3 %016llx\n",
            cvy_tally_top1(&t->val), (long long)t->val.n, result.images_per_s, (long long)facts.shards,
@@ -167,32 +123,37 @@ static void print_skipped(const struct cvy_trainer *t, cvy_world *world) {
 }
 
 static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
-                        const struct cvy_trainer_options *options, struct interrupt *interrupt) {
+                        const struct cvy_trainer_options *options, const struct past_run *past) {
     const struct options *o = values->options;
     int64_t start_ns = cvy_now_ns();
     struct view view = {
         /* a launcher may give its processes a terminal and write what they say to a file */
         .printer = {.is_terminal = cvy_world_size(o->world) == 1 && printer_is_terminal(STDOUT_FILENO),
                     .print_freq = o->print_freq},
-        .interrupt = interrupt};
+        .interrupt = o->interrupt};
     const struct cvy_trainer_events events = {
         .context = &view, .on_step = show_step, .on_epoch = show_epoch, .is_interrupted = is_interrupted};
     CVY_TRY(cvy_trainer_open(t, options, &events));
     printer_devices(t->task.plan);
     print_ready(t, start_ns);
-    CVY_TRY(run_file_write(values, t, NULL));
+    const bool is_written = past->is_finished && t->resume.folder && t->state.epoch >= o->epochs;
+    if (!is_written && t->resume.folder && past->changes.n)
+        cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING, "this run goes on otherwise than it began: %s",
+                past->changes.data);
+    if (!is_written)
+        CVY_TRY(run_file_write(values, t, NULL));
     cvy_status status = cvy_trainer_run(t);
     if (status != CVY_OK && view.printer.is_terminal)
         printf("\n"); /* the bar stays as it was */
     fflush(stdout);
     print_skipped(t, o->world);
     CVY_TRY(status);
-    return finish(values, t);
+    return finish(values, t, is_written);
 }
 
-static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
+static cvy_status run_after(struct flag_values *values, const struct past_run *past,
+                            const cvy_log_sink *log) {
     const struct options *o = values->options;
-    CVY_TRY(go_on(values));
     if (o->replace_head == 1 && !o->weights)
         return CVY_FAIL(CVY_ERR_USAGE, "--replace-head: give the --weights that the rest comes from");
     if (o->profile == 1 && !o->output_dir)
@@ -215,9 +176,18 @@ static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
         status = make_options(values, log, &options);
     CVY_TRY(command_agree(values, status));
     o->interrupt->is_soft = true;
-    status = train(values, &trainer, &options, o->interrupt);
+    status = train(values, &trainer, &options, past);
     cvy_trainer_close(&trainer);
     o->interrupt->is_soft = false;
+    return status;
+}
+
+static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
+    struct past_run past = {.is_finished = false};
+    cvy_status status = past_run_read(values, &past);
+    if (status == CVY_OK)
+        status = run_after(values, &past, log);
+    past_run_free(&past);
     return status;
 }
 

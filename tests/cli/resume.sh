@@ -91,3 +91,16 @@ ok train --data digits --model lenet5 --batch-size 256 --epochs 1 --strategy hyb
 ok train --resume pipes --epochs 2 --strategy ddp --devices cpu:0-1
 ok train --resume pipes --epochs 3 --strategy pipeline --devices cpu:0-1
 fails 2 "no run.json" train --resume pipes/nowhere
+
+# what steps depend on, and a checkpoint does not say: flags that are not those of run.json; a finished run keeps its own
+ok train $quick --epochs 1 --output-dir rate
+cp rate/run.json before.json
+ok train --resume rate --lr 0.02 --wd 0.1
+has out "nothing is left to train"
+cmp rate/run.json before.json || die "run.json of a finished run has flags that it was not trained with"
+ok train --resume rate --lr 0.02 --wd 0.1 --clip-grad-norm 3 --epochs 2
+has err "this run goes on otherwise than it began: --lr 0.02 (was 0.05), --weight-decay 0.1 (was not given), --clip-grad-norm 3 (was 0)"
+ok train --resume rate --epochs 3
+! grep -q 'otherwise' err || { cat err; die "nothing but --epochs is another, of a schedule without an end"; }
+ok train --resume rate --epochs 4 --lr-scheduler cosine
+has err "began: --lr-scheduler cosine (was step), --epochs 4 (was 3)"
