@@ -17,8 +17,8 @@ cvy_status cvy_sync_folder(const char *path);
 /* Do both names lead to one file or folder that is there? */
 bool cvy_is_same_file(const char *a, const char *b);
 
-/* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait, and
-   so is what is not there or may not be read: a fault of the name. CVY_ERR_IO is one of the machine. */
+/* Opens a regular file to read; the caller closes *out. Folders, devices and FIFOs are CVY_ERR_DATA, without a wait,
+   and so is what is not there or may not be read: a fault of the name. CVY_ERR_IO is one of the machine. */
 cvy_status cvy_open_file(const char *path, int *out, size_t *n_bytes);
 
 /* Maps a whole regular file, to read; the caller unmaps it (munmap). CVY_ERR_DATA when it is empty. */

@@ -10,8 +10,8 @@ struct past_run {
     bool is_finished;        /* run.json has a result */
 };
 
-/* Takes from the run.json of --resume DIR, or of --resume auto's --output-dir, the flags that neither the command line nor
-   --config gives, and the output folder. Without --resume nothing. CVY_ERR_USAGE: what is missing. Local. */
+/* Takes from the run.json of --resume DIR, or of --resume auto's --output-dir, the flags that neither the command line
+   nor --config gives, and the output folder. Without --resume nothing. CVY_ERR_USAGE: what is missing. Local. */
 cvy_status past_run_read(struct flag_values *values, struct past_run *out);
 void past_run_free(struct past_run *past);
 

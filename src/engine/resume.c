@@ -25,7 +25,7 @@ static void pass_over(const char *folder, const char *reason, const cvy_log_sink
     cvy_log(log, CVY_LOG_WARNING, "--resume auto passes over %s: %s", folder, reason);
 }
 
-/* updates[i]: of the checkpoint places[i], -1 where there is none that counts. *has_old: a checkpoint has been there. */
+/* updates[i]: of the checkpoint places[i], -1 where none counts. *has_old: there has been a checkpoint. */
 static cvy_status look_at(const char *dir, int64_t updates[N_PLACES], bool *has_old,
                           const cvy_log_sink *log) {
     struct cvy_train_state state;
