@@ -3,8 +3,8 @@
    The trainer prints nothing: it calls back.
 
    With an output folder there is a whole checkpoint last/ before and after the evaluation of every epoch and, after an
-   interruption or so many updates, one in the middle of an epoch; a run resumed from any of them ends with the same bits
-   as one that was never stopped. */
+   interruption or so many updates, one in the middle of an epoch; a run resumed from any of them ends with the same
+   bits as one that was never stopped. */
 #ifndef CVY_ENGINE_TRAINER_H
 #define CVY_ENGINE_TRAINER_H
 
