@@ -44,6 +44,35 @@ cvy_status cvy_read_at(int fd, const char *path, int64_t offset, void *into, siz
     return CVY_OK;
 }
 
+static cvy_status make_folder(const char *path) {
+    struct stat info;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return CVY_OK;
+    int reason = errno == EEXIST ? ENOTDIR : errno;
+    return CVY_FAIL(CVY_ERR_IO, "%s: cannot make this folder: %s", path, strerror(reason));
+}
+
+cvy_status cvy_make_folders_above(const char *path) {
+    char *copy = strdup(path);
+    if (!copy)
+        return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
+    cvy_status status = CVY_OK;
+    for (char *at = copy + 1; *copy && *at && status == CVY_OK; at++) {
+        if (*at != '/')
+            continue;
+        *at = 0;
+        status = make_folder(copy);
+        *at = '/';
+    }
+    free(copy);
+    return status;
+}
+
+cvy_status cvy_make_folder(const char *path) {
+    CVY_TRY(cvy_make_folders_above(path));
+    return make_folder(path);
+}
+
 /* A fault of what was named, not of the machine. */
 static bool is_of_path(int reason) {
     return reason == ENOENT || reason == ENOTDIR || reason == ELOOP || reason == ENAMETOOLONG ||

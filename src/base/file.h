@@ -14,6 +14,10 @@ cvy_status cvy_path(const char *dir, const char *name, const char *suffix, char 
    without effect where it cannot. */
 cvy_status cvy_sync_folder(const char *path);
 
+/* Makes a folder with those above it, unless they are there; or only those above. */
+cvy_status cvy_make_folder(const char *path);
+cvy_status cvy_make_folders_above(const char *path);
+
 /* Do both names lead to one file or folder that is there? */
 bool cvy_is_same_file(const char *a, const char *b);
 

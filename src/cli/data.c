@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void print_formats(void) {
     size_t n;
@@ -51,9 +52,24 @@ out:
     return status;
 }
 
+/* A format, or a command of two words that was misspelt? */
+static cvy_status check_word(const char *word) {
+    static const char *const commands[] = {"check", "pack", "show", "stats"};
+    size_t n;
+    const struct cvy_format *const *table = cvy_format_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i]->prefix, word) == 0)
+            return CVY_OK;
+    const char *near = cvy_nearest(word, commands, sizeof commands / sizeof commands[0]);
+    return near ? CVY_FAIL(CVY_ERR_USAGE, "unknown command 'data %s'; did you mean 'data %s'?", word, near)
+                : CVY_OK;
+}
+
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     if (!values->rest.n)
         print_formats();
+    else
+        CVY_TRY(check_word(values->rest.data[0]));
     for (size_t i = 0; i < values->rest.n; i++)
         CVY_TRY(print_spec(values->rest.data[i], log));
     return CVY_OK;

@@ -107,6 +107,7 @@ static cvy_status find_target(const struct options *options, const char **out) {
 
 static cvy_status check_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     cvy_dataset *train = NULL, *val = NULL;
+    struct cvy_error no_val = {.code = CVY_OK};
     int64_t n_moved = 0;
     struct reading reading = {.done = "checked"};
     struct cvy_audit audit = {.progress = reading_progress(&reading)};
@@ -114,14 +115,17 @@ static cvy_status check_spec(const char *spec, const struct options *options, co
     cvy_status status;
     CVY_TRY_OUT(find_target(options, &target));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
-    CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
+    /* without a validation set no training begins; what there is can be looked at all the same */
+    cvy_error_save(&no_val, cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
     if (target)
         CVY_TRY_OUT(cvy_quarantine_check(train, target));
     CVY_TRY_OUT(cvy_audit_run(train, val, (int)options->workers, &audit));
     CVY_TRY_OUT(print_audit(&audit, spec, options->json == 1));
     if (target)
         CVY_TRY_OUT(cvy_quarantine_move(&audit, target, &n_moved));
-    if (n_moved < audit.n_stops)
+    if (no_val.code != CVY_OK)
+        status = cvy_error_restore(&no_val);
+    else if (n_moved < audit.n_stops)
         status = fail_bad(&audit, spec);
     else if (options->json != 1 && n_moved)
         printf("moved: %lld images to %s; the other %lld can be read\n", (long long)n_moved, target,

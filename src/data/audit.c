@@ -228,7 +228,7 @@ cvy_status cvy_audit_run(const struct cvy_dataset *train, const struct cvy_datas
                          struct cvy_audit *audit) {
     struct seen seen = {.n_slots = 64};
     cvy_status status;
-    audit->n = train->n + val->n;
+    audit->n = train->n + (val ? val->n : 0);
     while (seen.n_slots < 2 * (size_t)audit->n)
         seen.n_slots *= 2;
     struct pass first = {.audit = audit, .dataset = train, .seen = &seen, .n_all = audit->n};
@@ -236,7 +236,8 @@ cvy_status cvy_audit_run(const struct cvy_dataset *train, const struct cvy_datas
         .audit = audit, .dataset = val, .seen = &seen, .n_before = train->n, .n_all = audit->n};
     CVY_TRY(CVY_ALLOC(seen.slots, seen.n_slots));
     CVY_TRY_OUT(run_pass(&first, n_workers));
-    CVY_TRY_OUT(run_pass(&second, n_workers));
+    if (val)
+        CVY_TRY_OUT(run_pass(&second, n_workers));
 out:
     free(seen.slots);
     return status;

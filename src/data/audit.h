@@ -31,7 +31,7 @@ struct cvy_audit {
     struct cvy_pool pool;
 };
 
-/* Reads both splits with n_workers threads, at least 1. */
+/* Reads both splits, `val` unless it is NULL, with n_workers threads, at least 1. */
 cvy_status cvy_audit_run(const struct cvy_dataset *train, const struct cvy_dataset *val, int n_workers,
                          struct cvy_audit *audit);
 void cvy_audit_free(struct cvy_audit *audit);

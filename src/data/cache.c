@@ -54,31 +54,14 @@ bool cvy_cache_load(const char *path, const char kind[8], size_t max_bytes, char
     return is_good;
 }
 
-/* The folder of `path` and the one above it. */
-static void make_folders(const char *path) {
-    char *copy = strdup(path), *last = copy ? strrchr(copy, '/') : NULL;
-    if (last && last > copy) {
-        *last = '\0';
-        char *above = strrchr(copy, '/');
-        if (above && above > copy) {
-            *above = '\0';
-            mkdir(copy, 0777);
-            *above = '/';
-        }
-        mkdir(copy, 0777);
-    }
-    free(copy);
-}
-
 bool cvy_cache_store(const char *path, const char kind[8], const void *bytes, size_t n_bytes) {
     uint64_t hash = XXH3_64bits(bytes, n_bytes);
     struct cvy_writer writer = {0};
-    make_folders(path);
-    bool is_whole = cvy_writer_begin_shared(&writer, path) == CVY_OK &&
-                    cvy_writer_append(&writer, kind, N_KIND) == CVY_OK &&
-                    cvy_writer_append(&writer, &hash, sizeof hash) == CVY_OK &&
-                    cvy_writer_append(&writer, bytes, n_bytes) == CVY_OK &&
-                    cvy_writer_commit(&writer) == CVY_OK;
+    bool is_whole =
+        cvy_make_folders_above(path) == CVY_OK && cvy_writer_begin_shared(&writer, path) == CVY_OK &&
+        cvy_writer_append(&writer, kind, N_KIND) == CVY_OK &&
+        cvy_writer_append(&writer, &hash, sizeof hash) == CVY_OK &&
+        cvy_writer_append(&writer, bytes, n_bytes) == CVY_OK && cvy_writer_commit(&writer) == CVY_OK;
     cvy_writer_abandon(&writer);
     return is_whole;
 }

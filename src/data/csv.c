@@ -1,6 +1,6 @@
 /* csv:FILE, a list of image files: rows of path,label where the label is a class's number or its name, and paths are
    below the file's folder. The first row may name columns: path, label (or class), split (train, val), others are
-   passed over. Without a column split every tenth image of each class is held out, as in folder:. */
+   passed over; without it a third field that says train or val is the split. Without a split every tenth image of each class is held out, as in folder:. */
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/csv_rows.h"
@@ -31,7 +31,16 @@ struct list {
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-/* Are these the names of columns? */
+/* A name of training or validation? */
+static bool is_split(const char *text, bool *is_val) {
+    static const char *const names[] = {"val", "valid", "validation", "test"};
+    *is_val = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        *is_val = *is_val || strcmp(text, names[i]) == 0;
+    return *is_val || strcmp(text, "train") == 0;
+}
+
+/* Are these the names of columns? If not it is a row of path,label or of path,label,split. */
 static bool find_columns(const struct cvy_csv *csv, struct columns *out) {
     struct columns found = {NO_COLUMN, NO_COLUMN, NO_COLUMN};
     for (int k = 0; k < csv->n; k++) {
@@ -43,18 +52,10 @@ static bool find_columns(const struct cvy_csv *csv, struct columns *out) {
         else if (strcasecmp(name, "split") == 0)
             found.split = k;
     }
-    *out = found.path >= 0 && found.label >= 0 ? found : (struct columns){0, 1, NO_COLUMN};
-    return found.path >= 0 && found.label >= 0;
-}
-
-static cvy_status parse_split(const char *text, bool *is_val) {
-    static const char *const names[] = {"val", "valid", "validation", "test"};
-    *is_val = false;
-    if (strcmp(text, "train") == 0)
-        return CVY_OK;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        *is_val = *is_val || strcmp(text, names[i]) == 0;
-    return *is_val ? CVY_OK : CVY_FAIL(CVY_ERR_DATA, "split '%s': there are train and val", text);
+    bool is_header = found.path >= 0 && found.label >= 0, is_val;
+    const int split = csv->n == 3 && is_split(csv->fields[2], &is_val) ? 2 : NO_COLUMN;
+    *out = is_header ? found : (struct columns){0, 1, split};
+    return is_header;
 }
 
 static cvy_status add_row(struct list *list, const struct cvy_csv *csv) {
@@ -67,8 +68,8 @@ static cvy_status add_row(struct list *list, const struct cvy_csv *csv) {
         return CVY_FAIL(CVY_ERR_DATA, "the %s is empty", *row.path ? "label" : "path");
     if (!cvy_is_utf8(row.label))
         return CVY_FAIL(CVY_ERR_DATA, "the label is not UTF-8");
-    if (c->split >= 0)
-        CVY_TRY(parse_split(csv->fields[c->split], &row.is_val));
+    if (c->split >= 0 && !is_split(csv->fields[c->split], &row.is_val))
+        return CVY_FAIL(CVY_ERR_DATA, "split '%s': there are train and val", csv->fields[c->split]);
     CVY_TRY(cvy_vec_push(&list->rows, row));
     return CVY_OK;
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CVY_FORMAT(name) extern const struct cvy_format cvy_format_##name;
 #include "data/formats.def"
@@ -25,7 +26,26 @@ const struct cvy_format *const *cvy_format_table(size_t *n) {
     return table;
 }
 
-/* Says what would have been right: the nearest prefix, or folder: when it looks like a path. */
+/* The format of a folder or file of this name; NULL: none is there. */
+static const char *format_of(const char *path) {
+    static const char *const forms[][2] = {
+        {".tar", "tar"}, {".csv", "csv"}, {".safetensors", "tensors"}, {"-ubyte", "idx"}};
+    const size_t n_path = strlen(path);
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return NULL;
+    if (S_ISDIR(info.st_mode))
+        return "folder";
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const size_t n = strlen(forms[i][0]);
+        if (n_path >= n && strcmp(path + n_path - n, forms[i][0]) == 0)
+            return forms[i][1];
+    }
+    return NULL;
+}
+
+/* Says what would have been right: the format of what is there, the nearest prefix, or folder: when it looks like a
+   path. */
 static cvy_status fail_unknown(const char *spec, const char *prefix) {
     const char *names[N_FORMATS];
     struct cvy_text known = {0};
@@ -36,8 +56,12 @@ static cvy_status fail_unknown(const char *spec, const char *prefix) {
     char *list;
     CVY_TRY(cvy_text_take(&known, &list));
     const char *nearest = cvy_nearest(prefix, names, N_FORMATS);
+    const char *there = format_of(spec);
     cvy_status status;
-    if (nearest)
+    if (there)
+        status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': no format is named, did you mean '%s:%s'?", spec, there,
+                          spec);
+    else if (nearest)
         status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s', did you mean '%s'? (known: %s)",
                           spec, prefix, nearest, list);
     else if (strchr(prefix, '/') || prefix[0] == '.')

@@ -134,7 +134,7 @@ static cvy_status add_folder(struct cvy_file_set *set, const struct cvy_folder_i
 
 /* A class without images: nothing to learn from, or nothing to judge by. */
 static cvy_status check_counts(const struct cvy_file_set *set, const struct plan *plan, const int64_t *counts,
-                               const cvy_log_sink *log) {
+                               uint64_t n_others, const cvy_log_sink *log) {
     enum { N_NAMED = 20 };
     struct cvy_text names = {0};
     long long n = 0;
@@ -150,10 +150,10 @@ static cvy_status check_counts(const struct cvy_file_set *set, const struct plan
     CVY_TRY(cvy_text_take(&names, &list));
     cvy_status status = CVY_OK;
     if (n && plan->images == plan->classes)
-        status =
-            CVY_FAIL(CVY_ERR_DATA,
-                     "%s: %lld class folder%s without images (.jpg, .jpeg, .png, .webp): %s: fill or remove",
-                     plan->images, n, n == 1 ? "" : "s", list);
+        status = CVY_FAIL(CVY_ERR_DATA,
+                          "%s: %lld class folder%s without images (.jpg, .jpeg, .png, .webp): %s: %s",
+                          plan->images, n, n == 1 ? "" : "s", list,
+                          n_others ? "convert those of other formats, fill or remove" : "fill or remove");
     else if (n && n < set->head.n_classes)
         cvy_log(log, CVY_LOG_INFO, "%s: %lld of %lld classes have no images: %s", plan->images, n,
                 (long long)set->head.n_classes, list);
@@ -171,10 +171,17 @@ static cvy_status add_all(struct cvy_file_set *set, const struct plan *plan, con
     for (size_t k = 0; k < index.n; k++)
         CVY_TRY_OUT(add_folder(set, &index, k, &reader, &at));
     set->head.n = (int64_t)set->samples.n;
-    CVY_TRY_OUT(check_counts(set, plan, reader.counts, log));
+    CVY_TRY_OUT(check_counts(set, plan, reader.counts, index.n_other_images, log));
     if (plan->keep != CVY_KEEP_HELD_OUT && index.n_hidden_images + index.n_hidden_folders > 0)
         cvy_log(log, CVY_LOG_INFO, "%s: hidden ones are left out: %llu images, %llu folders", plan->images,
                 (unsigned long long)index.n_hidden_images, (unsigned long long)index.n_hidden_folders);
+    if (plan->keep != CVY_KEEP_HELD_OUT && index.n_other_images > 0)
+        cvy_log(log, CVY_LOG_WARNING,
+                "%s: %llu image%s of formats that are not read (.bmp, .gif, .tif, .heic, .avif ...) %s left "
+                "out: convert "
+                "them to JPEG, PNG or WebP",
+                plan->images, (unsigned long long)index.n_other_images, index.n_other_images == 1 ? "" : "s",
+                index.n_other_images == 1 ? "is" : "are");
 out:
     free(reader.counts);
     cvy_folder_index_free(&index);

@@ -15,7 +15,7 @@ struct cvy_folder_stamp {
 };
 
 struct cvy_folder_index {
-    uint64_t n_hidden_folders, n_hidden_images;
+    uint64_t n_hidden_folders, n_hidden_images, n_other_images; /* see scan.h */
     size_t
         n; /* folders: the root, then each class folder, by name, followed by all that lie in it, by path */
     const struct cvy_folder_stamp *folders;

@@ -3,6 +3,7 @@
    whole, the shards have temporary names; only the one that grows is open. */
 #include "data/pack.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -84,6 +85,7 @@ static cvy_status begin_shard(struct run *run, const struct cvy_dataset *dataset
     cvy_text_printf(&text, "%s-%s-%05lld.tar", run->pack->prefix, split_name(dataset), (long long)number);
     CVY_TRY(cvy_text_take(&text, &path));
     run->shards.data[run->shards.n++] = (struct shard){.path = path};
+    CVY_TRY(cvy_make_folders_above(path));
     CVY_TRY(cvy_tar_writer_begin(last_of(run), path));
     CVY_TRY(cvy_tar_writer_add(last_of(run), CVY_TAR_CLASSES, run->classes.data, run->classes.n));
     run->is_open = true;

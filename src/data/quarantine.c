@@ -2,6 +2,7 @@
    each came from. */
 #include "data/quarantine.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -31,19 +32,6 @@ cvy_status cvy_quarantine_check(const struct cvy_dataset *dataset, const char *d
     return status;
 }
 
-/* The folders above `path`, which is changed in between. */
-static cvy_status make_folders(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool is_there = mkdir(path, 0777) == 0 || errno == EEXIST;
-        cvy_status status =
-            is_there ? CVY_OK : CVY_FAIL(CVY_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
-        *slash = '/';
-        CVY_TRY(status);
-    }
-    return CVY_OK;
-}
-
 /* Appends the path without what leads upwards or to the root. */
 static void append_below(struct cvy_text *to, const char *path) {
     while (*path) {
@@ -63,7 +51,7 @@ static cvy_status move_file(const char *from, const char *dir) {
     cvy_text_printf(&text, "%s", dir);
     append_below(&text, from);
     CVY_TRY(cvy_text_take(&text, &to));
-    cvy_status status = make_folders(to);
+    cvy_status status = cvy_make_folders_above(to);
     if (status == CVY_OK && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) != 0)
         status =
             errno == EXDEV

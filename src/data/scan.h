@@ -18,10 +18,11 @@ struct cvy_names {
 cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_names *out);
 
 /* What lies right below a folder, unsorted: folders, and image files by extension (.jpg .jpeg .png .webp, in any case),
-   broken links and pipes of such names, too. Hidden ones, whose names begin with a dot, are counted only. */
+   broken links and pipes of such names, too. Hidden ones, whose names begin with a dot, and images that cannot be read
+   (.bmp .gif .tif …) are counted only. */
 struct cvy_listing {
     struct cvy_names folders, files;
-    uint64_t n_hidden_folders, n_hidden_images;
+    uint64_t n_hidden_folders, n_hidden_images, n_other_images;
     uint64_t n_broken_links;    /* they may come to life without a change of this folder */
     int64_t mtime_ns, ctime_ns; /* of the folder, before it was read */
 };

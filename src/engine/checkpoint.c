@@ -24,32 +24,6 @@ enum { N_FILES = sizeof files / sizeof files[0], N_CONTENTS = N_FILES - 1 };
 
 /* ---- folders ------------------------------------------------------------------------------------------ */
 
-static cvy_status make_one(const char *path) {
-    struct stat info;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
-        return CVY_OK;
-    int reason = errno == EEXIST ? ENOTDIR : errno;
-    return CVY_FAIL(CVY_ERR_IO, "%s: cannot make this folder: %s", path, strerror(reason));
-}
-
-cvy_status cvy_make_folder(const char *path) {
-    char *copy = strdup(path);
-    if (!copy)
-        return CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
-    cvy_status status = CVY_OK;
-    for (char *at = copy + 1; *copy && *at && status == CVY_OK; at++) {
-        if (*at != '/')
-            continue;
-        *at = 0;
-        status = make_one(copy);
-        *at = '/';
-    }
-    if (status == CVY_OK)
-        status = make_one(copy);
-    free(copy);
-    return status;
-}
-
 /* Removes a checkpoint's own files, whole or half-written, then the folder; leaves anything else alone. Of a link only
    the link: what it points to is somebody else's. */
 static void remove_checkpoint(const char *folder) {
@@ -185,7 +159,7 @@ cvy_status cvy_checkpoint_write(const char *dir, const char *name, const struct 
     CVY_TRY_OUT(cvy_path(dir, name, ".new", &fresh));
     CVY_TRY_OUT(cvy_path(dir, name, ".old", &aside));
     cvy_checkpoint_tidy(dir, name);
-    CVY_TRY_OUT(make_one(fresh));
+    CVY_TRY_OUT(cvy_make_folder(fresh));
     status = write_files(fresh, card, snapshot);
     if (status == CVY_OK)
         status = put_in_place(dir, fresh, place, aside);

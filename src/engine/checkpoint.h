@@ -48,7 +48,4 @@ cvy_status cvy_checkpoint_load(const char *folder, cvy_session *session, const s
    in an output folder. The caller frees *out. Local. */
 cvy_status cvy_weights_find(const char *path, char **out);
 
-/* Makes a folder with its parents, unless it is there. Local. */
-cvy_status cvy_make_folder(const char *path);
-
 #endif

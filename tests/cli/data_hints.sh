@@ -1,0 +1,52 @@
+# Data that are almost right: what is meant is said, or done.
+. "$SOURCE/tests/cli/harness"
+images=$SOURCE/tests/data/images
+train="train --model lenet5 --input 3x16x16 --batch-size 2 --epochs 1 --resize 20 --crop 16x16"
+
+mkdir -p photos/ant photos/bee
+cp "$images/444.jpg" "$images/rgb.png" photos/ant
+cp "$images/420.jpg" "$images/grey.png" photos/bee
+fails 2 "data 'photos': no format is named, did you mean 'folder:photos'?" $train --data photos
+: >list.csv
+fails 2 "did you mean 'csv:list.csv'?" $train --data list.csv
+fails 2 "unknown format 'fodler', did you mean 'folder'?" $train --data fodler:photos
+fails 2 "unknown command 'data chekc'; did you mean 'data check'?" data chekc folder:photos
+ok data digits
+
+# too few images to hold some out: no training, but all are looked at
+head -c 400 "$images/444.jpg" >photos/bee/cut.jpg
+fails 3 "no class has 10 images, so none is held out: add photos/val" data check folder:photos
+has out "bad: train: photos/bee/cut.jpg"
+rm photos/bee/cut.jpg
+
+# images of formats that are not read are counted
+mkdir -p set/train set/val
+cp -r photos/* set/train
+cp -r photos/* set/val
+ok $train --data folder:set
+! grep -q 'left out' err || { cat err; die "something was left out of good data"; }
+for name in a.bmp b.GIF c.heic; do : >set/train/ant/$name; done
+ok $train --data folder:set
+has err "set/train: 3 images of formats that are not read (.bmp, .gif, .tif, .heic, .avif ...) are left out: convert them to"
+mkdir set/train/cow
+: >set/train/cow/a.tiff
+fails 3 "set/train: 1 class folder without images (.jpg, .jpeg, .png, .webp): cow: convert those of other formats, fill" \
+    $train --data folder:set
+rm -r set/train/cow
+
+# a list without names of columns, whose third field is the split
+for file in ant/444.jpg ant/rgb.png bee/420.jpg bee/grey.png; do
+    echo "photos/$file,${file%/*},train"
+    echo "photos/$file,${file%/*},val"
+done >split.csv
+ok data csv:split.csv
+has out "training: 4 images"
+has out "validation: 4 images"
+echo "photos/ant/rgb.png,ant,tarin" >>split.csv
+fails 3 "split.csv: line 9: split 'tarin': there are train and val" data csv:split.csv
+
+# the folder of the shards is made
+ok data pack folder:set --to tar:packed/deep/set
+ok $train --data 'tar:packed/deep/set-train-*.tar,val=packed/deep/set-val-*.tar'
+: >file
+fails 1 "file: cannot make this folder: Not a directory" data pack folder:set --to tar:file/set
