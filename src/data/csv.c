@@ -1,6 +1,7 @@
 /* csv:FILE, a list of image files: rows of path,label where the label is a class's number or its name, and paths are
    below the file's folder. The first row may name columns: path, label (or class), split (train, val), others are
-   passed over; without it a third field that says train or val is the split. Without a split every tenth image of each class is held out, as in folder:. */
+   passed over; without it a third field that says train or val is the split. Without a split every tenth image of each
+   class is held out, as in folder:. */
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/csv_rows.h"

@@ -34,12 +34,25 @@ static cvy_status make_smaller(int64_t max_side, struct cvy_pack_memory *memory,
     return CVY_OK;
 }
 
+/* Only files that seem to end too early are decoded here; the decoder has the last word, as in a training. */
+static cvy_status check_end(const struct cvy_file_facts *facts, struct cvy_pack_memory *memory,
+                            const struct cvy_pack_sample *sample) {
+    if (!facts->is_truncated)
+        return CVY_OK;
+    cvy_status status =
+        cvy_decode(sample->bytes, sample->n_bytes, CVY_MAX_PIXELS, false, NULL, &memory->whole);
+    return status == CVY_ERR_DATA
+               ? cvy_fail_prefix(status, "is cut off, `convoy data check` lists all such: ")
+               : status;
+}
+
 static cvy_status finish(const struct cvy_dataset *dataset, int64_t i, int64_t max_side,
                          struct cvy_pack_memory *memory, struct cvy_pack_sample *sample) {
     struct cvy_file_facts facts = {0};
     cvy_file_facts(sample->bytes, sample->n_bytes, &facts);
     if (!facts.format)
         return CVY_FAIL(CVY_ERR_DATA, "is no JPEG, PNG or WebP image: `convoy data check` lists all such");
+    CVY_TRY(check_end(&facts, memory, sample));
     sample->suffix = strcmp(facts.format, "JPEG") == 0  ? "jpg"
                      : strcmp(facts.format, "PNG") == 0 ? "png"
                                                         : "webp";

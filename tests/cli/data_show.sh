@@ -14,6 +14,7 @@ grep -q '^c.png: 5 of 5' out || die "of few images: $(cat out)"
 mkdir -p set/train/one
 cp a.png set/train/one/sheet.png && cp c.png set/train/one && mkdir -p set/val/one && cp c.png set/val/one
 ok data check folder:set
+fails 2 "may be of any size: say how large a crop to take, as in --crop 224x224" data show folder:set --out d.png
 fails 2 "--out sheet.png" data show digits
 fails 2 "--out sheet.png" data show --out sheet.png
 fails 1 nowhere/a.png data show digits --out nowhere/a.png

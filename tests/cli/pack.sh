@@ -32,6 +32,17 @@ for workers in 1 5; do
     fails 3 "broken/val/bee/z.png: is no JPEG, PNG or WebP image" data pack folder:broken --to tar:half -j $workers
     test -z "$(ls | grep half)" || die "half a data set is left"
 done
+# an image that is cut off would stop a training: it is named while packing; one that only seems so is packed as it is
+for name in 444.jpg rgb.png lossy.webp; do
+    rm -rf broken && cp -r set broken
+    head -c $(($(wc -c <"$SOURCE/tests/data/images/$name") * 3 / 4)) "$SOURCE/tests/data/images/$name" >broken/train/bee/"$name"
+    fails 3 "broken/train/bee/$name: is cut off, \`convoy data check\` lists all such: is " \
+        data pack folder:broken --to tar:half
+    test -z "$(ls | grep half)" || die "half a data set is left"
+done
+cp -r set endless && head -c -12 "$SOURCE/tests/data/images/rgb.png" >endless/train/bee/endless.png
+ok data check folder:endless
+ok data pack folder:endless --to tar:endless
 fails 2 "its samples are no image files" data pack digits --to tar:digits
 fails 2 "name where the shards go" data pack folder:set
 : >none
