@@ -73,6 +73,27 @@ cvy_status cvy_make_folder(const char *path) {
     return make_folder(path);
 }
 
+cvy_status cvy_real_path(const char *path, char **out) {
+    size_t n = strlen(path), n_rest;
+    char *head = strdup(path), *real = NULL;
+    while (head && !(real = realpath(n ? head : ".", NULL)) && n > 0) {
+        while (n > 0 && head[n - 1] == '/') /* one name less */
+            n--;
+        while (n > 0 && head[n - 1] != '/')
+            n--;
+        head[n] = '\0';
+    }
+    free(head);
+    if (!real)
+        return CVY_FAIL(CVY_ERR_IO, "%s: where this lies cannot be found: %s", path, strerror(errno));
+    for (n_rest = strlen(path + n); n_rest > 0 && path[n + n_rest - 1] == '/';)
+        n_rest--;
+    const char *between = n_rest > 0 && strcmp(real, "/") != 0 ? "/" : "";
+    int length = asprintf(out, "%s%s%.*s", real, between, (int)n_rest, path + n);
+    free(real);
+    return length >= 0 ? CVY_OK : CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", path);
+}
+
 /* A fault of what was named, not of the machine. */
 static bool is_of_path(int reason) {
     return reason == ENOENT || reason == ENOTDIR || reason == ELOOP || reason == ENAMETOOLONG ||

@@ -18,6 +18,9 @@ cvy_status cvy_sync_folder(const char *path);
 cvy_status cvy_make_folder(const char *path);
 cvy_status cvy_make_folders_above(const char *path);
 
+/* The path from the root on, without links; what is not there yet stays as it is written. The caller frees *out. */
+cvy_status cvy_real_path(const char *path, char **out);
+
 /* Do both names lead to one file or folder that is there? */
 bool cvy_is_same_file(const char *a, const char *b);
 

@@ -60,6 +60,40 @@ static void test_unreadable(void **state) {
     assert_non_null(strstr(cvy_error(), "is not a regular file"));
 }
 
+static void expect_real(const struct folder *folder, const char *below, const char *want) {
+    char path[128], expected[128], *root, *real;
+    assert_int_equal(cvy_real_path(folder->name, &root), CVY_OK);
+    snprintf(path, sizeof path, "%s/%s", folder->name, below);
+    snprintf(expected, sizeof expected, "%s%s", root, want);
+    assert_int_equal(cvy_real_path(path, &real), CVY_OK);
+    assert_string_equal(real, expected);
+    free(root);
+    free(real);
+}
+
+static void test_real_path(void **state) {
+    const struct folder *folder = *state;
+    char *real, *here;
+    expect_real(folder, "", "");
+    expect_real(folder, "new", "/new");
+    expect_real(folder, "./new//deep//", "/new//deep");
+    assert_int_equal(symlink(".", folder->file), 0);
+    expect_real(folder, "f", "");
+    expect_real(folder, "f/f/new/deep", "/new/deep");
+    assert_int_equal(cvy_real_path("/", &real), CVY_OK);
+    assert_string_equal(real, "/");
+    free(real);
+    assert_int_equal(cvy_real_path("/no-such/folder/", &real), CVY_OK);
+    assert_string_equal(real, "/no-such/folder");
+    free(real);
+    assert_int_equal(cvy_real_path("no-such", &real), CVY_OK);
+    assert_non_null(here = realpath(".", NULL));
+    assert_memory_equal(real, here, strlen(here));
+    assert_string_equal(real + strlen(here), "/no-such");
+    free(real);
+    free(here);
+}
+
 /* A FIFO without a writer would keep a reader waiting, and a rename would replace it by a file. */
 static void test_fifo(void **state) {
     struct folder *folder = *state;
@@ -172,6 +206,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_real_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fifo, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_closed, set_up, tear_down),

@@ -151,6 +151,14 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
     return finish(values, t, is_written);
 }
 
+static cvy_status check_form(const struct flag_values *values) {
+    const struct options *o = values->options;
+    CVY_TRY(command_no_rest(values));
+    if (o->data && o->output_dir)
+        CVY_TRY(cvy_dataset_check_output(o->data, o->output_dir));
+    return CVY_OK;
+}
+
 static cvy_status run_after(struct flag_values *values, const struct past_run *past,
                             const cvy_log_sink *log) {
     const struct options *o = values->options;
@@ -164,12 +172,12 @@ static cvy_status run_after(struct flag_values *values, const struct past_run *p
     if (o->test_only)
         return eval_run(values, log);
     if (o->batch_size == 0) { /* all processes look for it, or none */
-        CVY_TRY(command_agree(values, command_no_rest(values)));
+        CVY_TRY(command_agree(values, check_form(values)));
         CVY_TRY(options_fit_batch(values, log));
     }
     struct cvy_trainer trainer = {.n_steps = 0};
     struct cvy_trainer_options options;
-    cvy_status status = command_no_rest(values);
+    cvy_status status = check_form(values);
     if (status == CVY_OK)
         status = options_scale_lr(values);
     if (status == CVY_OK)

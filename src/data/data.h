@@ -75,6 +75,8 @@ struct cvy_format {
     const char *(*path)(const struct cvy_dataset *dataset, int64_t i);
     /* What messages call sample i. NULL: its path, or else the data set and its number. */
     void (*name)(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out);
+    /* CVY_ERR_USAGE: what is written to the folder `dir` would be read as samples. NULL: never. */
+    cvy_status (*check_output)(const char *argument, const char *dir);
     bool finds_files; /* samples are the files that are there: one that is moved away is none any more */
 };
 
@@ -84,6 +86,8 @@ const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def *
    names the sample and the reason. */
 cvy_status cvy_dataset_read(const struct cvy_dataset *dataset, int64_t i, const struct cvy_image_part *part,
                             struct cvy_image *image);
+/* CVY_ERR_USAGE: what a run writes to `dir`, which need not be there yet, would be read as samples of `spec`. Local. */
+cvy_status cvy_dataset_check_output(const char *spec, const char *dir);
 /* What messages call sample i. */
 void cvy_dataset_name(const struct cvy_dataset *dataset, int64_t i, struct cvy_text *out);
 /* Puts it in front of the newest error; returns the error's status. */

@@ -116,6 +116,15 @@ out:
     return status;
 }
 
+cvy_status cvy_dataset_check_output(const char *spec, const char *dir) {
+    const size_t n = strcspn(spec, ":");
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (strlen(table[i]->prefix) == n && strncmp(spec, table[i]->prefix, n) == 0 &&
+            table[i]->check_output)
+            return table[i]->check_output(spec[n] ? spec + n + 1 : "", dir);
+    return CVY_OK;
+}
+
 void cvy_dataset_set_rgb(struct cvy_dataset *dataset) {
     *dataset = (struct cvy_dataset){
         .channels = 3,

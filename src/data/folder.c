@@ -3,6 +3,7 @@
    Splits: DIR/train and DIR/val (or DIR/test) when any of them is there, the class list being that of train.
    Otherwise, and for val when only train is there, every tenth image of each class is held out.
    What lies there is kept from start to start (folder_index.h). */
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/files.h"
@@ -178,8 +179,7 @@ static cvy_status add_all(struct cvy_file_set *set, const struct plan *plan, con
     if (plan->keep != CVY_KEEP_HELD_OUT && index.n_other_images > 0)
         cvy_log(log, CVY_LOG_WARNING,
                 "%s: %llu image%s of formats that are not read (.bmp, .gif, .tif, .heic, .avif ...) %s left "
-                "out: convert "
-                "them to JPEG, PNG or WebP",
+                "out: convert them to JPEG, PNG or WebP",
                 plan->images, (unsigned long long)index.n_other_images, index.n_other_images == 1 ? "" : "s",
                 index.n_other_images == 1 ? "is" : "are");
 out:
@@ -219,6 +219,39 @@ static cvy_status folder_open(const char *argument, cvy_split split, const cvy_l
     return status;
 }
 
+/* Hidden folders are no classes. */
+static cvy_status check_outside(const char *images, const char *real_dir, const char *dir) {
+    char *root;
+    CVY_TRY(cvy_real_path(images, &root));
+    const size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    const char *below = real_dir + n;
+    bool is_inside = strncmp(real_dir, root, n) == 0 && (!*below || *below == '/') && !strstr(below, "/.");
+    free(root);
+    if (!is_inside)
+        return CVY_OK;
+    return CVY_FAIL(CVY_ERR_USAGE,
+                    "--output-dir %s: lies in %s, whose folders are read as classes: name one elsewhere", dir,
+                    images);
+}
+
+static cvy_status folder_check_output(const char *argument, const char *dir) {
+    static const cvy_split splits[] = {CVY_SPLIT_TRAIN, CVY_SPLIT_VAL};
+    const cvy_log_sink silent = {0};
+    struct cvy_pool pool = {0};
+    char *real_dir;
+    CVY_TRY(cvy_real_path(dir, &real_dir));
+    cvy_status status = CVY_OK;
+    for (int k = 0; k < 2 && status == CVY_OK; k++) {
+        struct plan plan;
+        /* what is not right with the data is said when they are opened */
+        if (plan_split(&pool, argument, splits[k], &silent, &plan) == CVY_OK && cvy_is_folder(plan.images))
+            status = check_outside(plan.images, real_dir, dir);
+    }
+    cvy_pool_free(&pool);
+    free(real_dir);
+    return status;
+}
+
 const struct cvy_format cvy_format_folder = {
     .prefix = "folder",
     .help = "folder:DIR   JPEG, PNG and WebP in class folders, with train/ and val/ or test/ below if there",
@@ -227,5 +260,6 @@ const struct cvy_format cvy_format_folder = {
     .encoded = cvy_file_set_encoded,
     .label = cvy_file_set_label,
     .path = cvy_file_set_path,
+    .check_output = folder_check_output,
     .finds_files = true,
 };

@@ -100,8 +100,10 @@ static cvy_status plan_size(const struct cvy_dataset *dataset, const cvy_loader_
                         (long long)options->resize, (long long)options->crop[0], (long long)options->crop[1],
                         MAX_SIDE);
     if (t->height == 0 || t->width == 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "the images of '%s' may be of any size: say how large a crop to take, as in --crop 224x224",
-                        dataset->spec);
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "the images of '%s' may be of any size: say how large a crop to take, as in --crop 224x224",
+            dataset->spec);
     if (t->resize && dataset->dtype != CVY_U8)
         return CVY_FAIL(CVY_ERR_USAGE, "the images of '%s' are floats, they cannot be resized",
                         dataset->spec);

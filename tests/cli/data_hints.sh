@@ -34,6 +34,23 @@ fails 3 "set/train: 1 class folder without images (.jpg, .jpeg, .png, .webp): co
     $train --data folder:set
 rm -r set/train/cow
 
+# a run among the class folders would be a class at the next start; beside train/ and val/, or hidden, it is none
+ln -s set/train link
+for dir in photos photos/run photos/runs/1/; do
+    fails 2 "--output-dir $dir: lies in photos, whose folders are read as classes" \
+        $train --data folder:photos --output-dir $dir
+done
+for dir in set/train/run set/val/run link/run "$PWD/set/./train/run" set/../set/val/deep/run; do
+    fails 2 "--output-dir $dir: lies in set/" $train --data folder:set --output-dir "$dir"
+done
+fails 2 "lies in set/train, whose" $train --data folder:set --output-dir link/run --batch-size auto
+[ -z "$(find photos set -name 'run*')" ] || die "a refused run made its folder"
+for dir in set/run photos-run set/train/.run; do
+    ok $train --data folder:set --output-dir $dir
+    ok data folder:set
+done
+rm -r set/train/.run
+
 # a list without names of columns, whose third field is the split
 for file in ant/444.jpg ant/rgb.png bee/420.jpg bee/grey.png; do
     echo "photos/$file,${file%/*},train"

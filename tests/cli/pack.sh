@@ -35,7 +35,8 @@ done
 # an image that is cut off would stop a training: it is named while packing; one that only seems so is packed as it is
 for name in 444.jpg rgb.png lossy.webp; do
     rm -rf broken && cp -r set broken
-    head -c $(($(wc -c <"$SOURCE/tests/data/images/$name") * 3 / 4)) "$SOURCE/tests/data/images/$name" >broken/train/bee/"$name"
+    image=$SOURCE/tests/data/images/$name
+    head -c $(($(wc -c <"$image") * 3 / 4)) "$image" >"broken/train/bee/$name"
     fails 3 "broken/train/bee/$name: is cut off, \`convoy data check\` lists all such: is " \
         data pack folder:broken --to tar:half
     test -z "$(ls | grep half)" || die "half a data set is left"
