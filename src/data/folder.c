@@ -172,16 +172,12 @@ static cvy_status add_all(struct cvy_file_set *set, const struct plan *plan, con
     for (size_t k = 0; k < index.n; k++)
         CVY_TRY_OUT(add_folder(set, &index, k, &reader, &at));
     set->head.n = (int64_t)set->samples.n;
-    CVY_TRY_OUT(check_counts(set, plan, reader.counts, index.n_other_images, log));
+    if (plan->keep != CVY_KEEP_HELD_OUT)
+        CVY_TRY_OUT(cvy_others_warn(&index.others, plan->images, log));
+    CVY_TRY_OUT(check_counts(set, plan, reader.counts, cvy_others_total(&index.others), log));
     if (plan->keep != CVY_KEEP_HELD_OUT && index.n_hidden_images + index.n_hidden_folders > 0)
         cvy_log(log, CVY_LOG_INFO, "%s: hidden ones are left out: %llu images, %llu folders", plan->images,
                 (unsigned long long)index.n_hidden_images, (unsigned long long)index.n_hidden_folders);
-    if (plan->keep != CVY_KEEP_HELD_OUT && index.n_other_images > 0)
-        cvy_log(log, CVY_LOG_WARNING,
-                "%s: %llu image%s of formats that are not read (.bmp, .gif, .tif, .heic, .avif ...) %s left "
-                "out: convert them to JPEG, PNG or WebP",
-                plan->images, (unsigned long long)index.n_other_images, index.n_other_images == 1 ? "" : "s",
-                index.n_other_images == 1 ? "is" : "are");
 out:
     free(reader.counts);
     cvy_folder_index_free(&index);

@@ -13,10 +13,11 @@
 enum { MAX_DEPTH = 32 }; /* folders within folders; links may form circles */
 enum { MAX_KEPT = 1 << 30 };
 static const int64_t fresh_ns = 2000000000; /* file systems tell times as coarse as this */
-static const char kind[8] = {'C', 'V', 'Y', 'D', 'I', 'R', '2', '\n'};
+static const char kind[8] = {'C', 'V', 'Y', 'D', 'I', 'R', '3', '\n'};
 
 struct head {
-    uint64_t n, n_hidden_folders, n_hidden_images, n_other_images, n_text;
+    uint64_t n, n_hidden_folders, n_hidden_images, n_text;
+    struct cvy_others others;
 };
 
 struct folder {
@@ -59,7 +60,8 @@ static cvy_status add_folder(struct walk *walk, const char *path, struct cvy_nam
     sort_names(&listing.files);
     walk->head.n_hidden_folders += listing.n_hidden_folders;
     walk->head.n_hidden_images += *path ? listing.n_hidden_images : 0;
-    walk->head.n_other_images += *path ? listing.n_other_images : 0;
+    if (*path)
+        cvy_others_add(&walk->head.others, &listing.others);
     walk->has_broken_links |= listing.n_broken_links > 0;
     walk->newest_ns = listing.mtime_ns > walk->newest_ns ? listing.mtime_ns : walk->newest_ns;
     const struct folder folder = {path, listing.files, listing.mtime_ns, listing.ctime_ns};
@@ -149,7 +151,7 @@ bool cvy_folder_index_parse(const char *bytes, size_t n_bytes, struct cvy_folder
         return false;
     *out = (struct cvy_folder_index){.n_hidden_folders = head.n_hidden_folders,
                                      .n_hidden_images = head.n_hidden_images,
-                                     .n_other_images = head.n_other_images,
+                                     .others = head.others,
                                      .n = head.n,
                                      .folders = folders,
                                      .text = text,

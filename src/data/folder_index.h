@@ -4,6 +4,7 @@
 #define CVY_DATA_FOLDER_INDEX_H
 
 #include "base/status.h"
+#include "data/others.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@ struct cvy_folder_stamp {
 };
 
 struct cvy_folder_index {
-    uint64_t n_hidden_folders, n_hidden_images, n_other_images; /* see scan.h */
+    uint64_t n_hidden_folders, n_hidden_images; /* see scan.h */
+    struct cvy_others others;
     size_t
         n; /* folders: the root, then each class folder, by name, followed by all that lie in it, by path */
     const struct cvy_folder_stamp *folders;

@@ -198,16 +198,16 @@ static void the_index_is_kept(void **state) {
         age(folders[i]);
     expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
     /* what is kept is what is taken */
-    assert_true(cvy_cache_load(file, "CVYDIR2\n", 1 << 20, &bytes, &n_bytes));
+    assert_true(cvy_cache_load(file, "CVYDIR3\n", 1 << 20, &bytes, &n_bytes));
     assert_string_equal(bytes + n_bytes - 6, "1.png");
     bytes[n_bytes - 6] = '7';
-    assert_true(cvy_cache_store(file, "CVYDIR2\n", bytes, n_bytes));
+    assert_true(cvy_cache_store(file, "CVYDIR3\n", bytes, n_bytes));
     expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/7.png");
     /* of another form, or broken: made anew */
-    assert_true(cvy_cache_store(file, "CVYDIR2\n", bytes, n_bytes - 6));
+    assert_true(cvy_cache_store(file, "CVYDIR3\n", bytes, n_bytes - 6));
     free(bytes);
     expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
-    assert_true(cvy_cache_load(file, "CVYDIR2\n", 1 << 20, &bytes, &n_bytes) && (free(bytes), true));
+    assert_true(cvy_cache_load(file, "CVYDIR3\n", 1 << 20, &bytes, &n_bytes) && (free(bytes), true));
     assert_int_equal(truncate(file, 30), 0);
     expect_samples(CVY_SPLIT_TRAIN, "a:a/x/1.png b:b/1.png");
     /* a folder that changed, though its time was set back */

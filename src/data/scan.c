@@ -32,25 +32,14 @@ static enum kind kind_of(const struct dirent *entry, DIR *folder) {
     return S_ISREG(info.st_mode) ? KIND_FILE : S_ISDIR(info.st_mode) ? KIND_FOLDER : KIND_OTHER;
 }
 
-static bool has_extension(const char *name, const char *const *extensions, size_t n) {
+bool cvy_is_image_name(const char *name) {
+    static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < n; i++) {
+    for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++) {
         if (strcasecmp(dot, extensions[i]) == 0)
             return true;
     }
     return false;
-}
-
-bool cvy_is_image_name(const char *name) {
-    static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".webp"};
-    return has_extension(name, extensions, sizeof extensions / sizeof *extensions);
-}
-
-/* Images that people have and Convoy cannot read. */
-static bool is_other_image_name(const char *name) {
-    static const char *const extensions[] = {".bmp",  ".gif",  ".tif", ".tiff", ".heic",
-                                             ".heif", ".avif", ".jp2", ".jxl"};
-    return has_extension(name, extensions, sizeof extensions / sizeof *extensions);
 }
 
 int cvy_compare_names(const void *a, const void *b) {
@@ -73,7 +62,8 @@ static cvy_status add_entry(struct cvy_listing *out, struct cvy_pool *pool, cons
     out->n_broken_links += kind == KIND_BROKEN;
     out->n_hidden_folders += is_hidden && kind == KIND_FOLDER;
     out->n_hidden_images += is_hidden && kind == KIND_FILE && is_image;
-    out->n_other_images += !is_hidden && kind == KIND_FILE && is_other_image_name(entry->d_name);
+    if (!is_hidden && kind == KIND_FILE)
+        cvy_others_count(&out->others, entry->d_name);
     if (!is_hidden && kind == KIND_FOLDER)
         CVY_TRY(add_name(&out->folders, pool, entry->d_name));
     /* a broken link or a pipe too: who reads it is told what is wrong */

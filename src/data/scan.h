@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "data/others.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +23,8 @@ cvy_status cvy_scan_folders(const char *path, struct cvy_pool *pool, struct cvy_
    (.bmp .gif .tif …) are counted only. */
 struct cvy_listing {
     struct cvy_names folders, files;
-    uint64_t n_hidden_folders, n_hidden_images, n_other_images;
+    uint64_t n_hidden_folders, n_hidden_images;
+    struct cvy_others others;
     uint64_t n_broken_links;    /* they may come to life without a change of this folder */
     int64_t mtime_ns, ctime_ns; /* of the folder, before it was read */
 };

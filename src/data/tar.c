@@ -99,16 +99,26 @@ out:
     return status;
 }
 
+static cvy_status warn_of_others(const struct tar_set *set, const char *pattern, const cvy_log_sink *log) {
+    struct cvy_others all = {{0}};
+    for (size_t s = 0; s < set->shards.n; s++)
+        cvy_others_add(&all, &set->shards.data[s].index.others);
+    return cvy_others_warn(&all, pattern, log);
+}
+
 static cvy_status fill(struct tar_set *set, const char *train, const char *val, cvy_split split,
                        const cvy_log_sink *log) {
     struct cvy_tar_classes classes = {0};
     enum cvy_keep keep = val ? CVY_KEEP_ALL : split == CVY_SPLIT_VAL ? CVY_KEEP_HELD_OUT : CVY_KEEP_TRAIN;
     cvy_status status;
     CVY_TRY_OUT(add_shards(set, train));
+    if (split == CVY_SPLIT_TRAIN)
+        CVY_TRY_OUT(warn_of_others(set, train, log));
     CVY_TRY_OUT(cvy_tar_classes_find(set->shards.data, set->shards.n, &set->head, &classes));
     if (val && split == CVY_SPLIT_VAL) {
         free_shards(set);
         CVY_TRY_OUT(add_shards(set, val));
+        CVY_TRY_OUT(warn_of_others(set, val, log));
     }
     CVY_TRY_OUT(add_samples(set, &classes, keep));
     if (set->head.n == 0 && keep == CVY_KEEP_HELD_OUT)

@@ -14,6 +14,7 @@ enum { MAX_LABEL = 4096, MAX_CLASSES_BYTES = 1 << 26 };
 struct head {
     int64_t size, mtime;
     uint64_t n, n_text, classes;
+    struct cvy_others others;
 };
 
 struct walk {
@@ -21,6 +22,7 @@ struct walk {
     CVY_VEC(struct cvy_tar_sample) samples;
     struct cvy_text text;
     uint32_t classes;
+    struct cvy_others others;
     size_t first;              /* sample of the group of files that is being read */
     char group[CVY_TAR_NAME];  /* its name without suffix */
     uint32_t said, last_label; /* places: the group's .cls, 0 for none; the label that was added last */
@@ -129,6 +131,7 @@ static cvy_status add_member(struct walk *walk, const struct cvy_tar *tar) {
     }
     if (strcmp(dot, ".cls") == 0)
         return add_said(walk, tar);
+    cvy_others_count(&walk->others, base);
     return cvy_is_image_name(base) ? add_image(walk, tar, base) : CVY_OK;
 }
 
@@ -173,6 +176,7 @@ bool cvy_tar_index_parse(const char *bytes, size_t n_bytes, struct cvy_tar_index
                                   .samples = samples,
                                   .text = text,
                                   .classes = text + head.classes,
+                                  .others = head.others,
                                   .n_bytes = n_bytes};
     return true;
 }
@@ -186,7 +190,8 @@ cvy_status cvy_tar_index_scan(const struct cvy_tar_source *source, int64_t mtime
     CVY_TRY_OUT(CVY_ALLOC(tar, 1));
     walk->source = source;
     CVY_TRY_OUT(walk_members(walk, tar));
-    const struct head head = {source->size, mtime, walk->samples.n, walk->text.n, walk->classes};
+    const struct head head = {source->size, mtime,         walk->samples.n,
+                              walk->text.n, walk->classes, walk->others};
     size_t n_samples = walk->samples.n * sizeof *walk->samples.data;
     size_t n_bytes = sizeof head + n_samples + walk->text.n;
     CVY_TRY_OUT(cvy_alloc_items(n_bytes, 1, (void **)&bytes));

@@ -3,6 +3,7 @@
 #ifndef CVY_DATA_TAR_INDEX_H
 #define CVY_DATA_TAR_INDEX_H
 
+#include "data/others.h"
 #include "data/tar_reader.h"
 
 struct cvy_tar_sample {
@@ -19,7 +20,8 @@ struct cvy_tar_index {
     const struct cvy_tar_sample *samples;
     const char *text;    /* NUL-terminated pieces */
     const char *classes; /* the member __classes__: a name a line; "" for none */
-    char *bytes;         /* owned; all pointers lead there */
+    struct cvy_others others;
+    char *bytes; /* owned; all pointers lead there */
     size_t n_bytes;
 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MAX_KEPT = 1 << 30 };
-static const char kind[8] = {'C', 'V', 'Y', 'T', 'A', 'R', '2', '\n'};
+static const char kind[8] = {'C', 'V', 'Y', 'T', 'A', 'R', '3', '\n'};
 
 cvy_status cvy_tar_open(const char *path, int *fd, int64_t *size, int64_t *mtime) {
     struct stat info;

@@ -27,11 +27,22 @@ ok $train --data folder:set
 ! grep -q 'left out' err || { cat err; die "something was left out of good data"; }
 for name in a.bmp b.GIF c.heic; do : >set/train/ant/$name; done
 ok $train --data folder:set
-has err "set/train: 3 images of formats that are not read (.bmp, .gif, .tif, .heic, .avif ...) are left out: convert them to"
+others="3 images of formats that are not read are left out: 1 .bmp, 1 .gif, 1 .heic: convert them to JPEG, PNG or WebP"
+has err "set/train: $others"
+ok data folder:set # from the kept list
+has err "set/train: $others"
+tar -cf set.tar -C set/train ant bee
+tar -cf val.tar -C set/val ant bee
+for round in walk kept; do
+    ok data tar:set.tar,val=val.tar
+    has err "set.tar: $others"
+    same "$(grep -c 'left out' err)" 1 "warnings of the archives ($round)"
+done
 mkdir set/train/cow
 : >set/train/cow/a.tiff
 fails 3 "set/train: 1 class folder without images (.jpg, .jpeg, .png, .webp): cow: convert those of other formats, fill" \
     $train --data folder:set
+has err "set/train: 4 images of formats that are not read are left out: 1 .bmp, 1 .gif, 1 .tiff, 1 .heic: convert them"
 rm -r set/train/cow
 
 # a run among the class folders would be a class at the next start; beside train/ and val/, or hidden, it is none

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes) {
         return 0;
     if (n_bytes)
         memcpy(copy, bytes, n_bytes);
-    (void)cvy_cache_parse(copy, n_bytes, "CVYTAR2\n", &content, &n_content);
+    (void)cvy_cache_parse(copy, n_bytes, "CVYTAR3\n", &content, &n_content);
     if (cvy_tar_index_parse(copy, n_bytes, &index)) {
         for (size_t i = 0; i < index.n; i++) {
             n_texts +=
