@@ -137,7 +137,10 @@ cvy_status doctor_load(struct flag_values *values, struct doctor *d) {
     CVY_TRY(options_task(values, CVY_TASK_TRAIN, d->log, &task));
     if (d->options->quick == 1 || *d->root)
         return CVY_OK;
-    if (try_loader(&task, d->log, &loaded) != CVY_OK) {
+    cvy_status status = try_loader(&task, d->log, &loaded);
+    if (status == CVY_ERR_USAGE) /* the command line is at fault, not the machine */
+        return status;
+    if (status != CVY_OK) {
         doctor_say(d, DOCTOR_BAD, "convoy data check, which says all that is wrong with it", "%s",
                    cvy_error());
         return d->status;

@@ -154,7 +154,7 @@ static cvy_status set_number(const struct flag *flag, const char *text, void *to
         *(int64_t *)to = 0;
     } else if (flag->type == FLAG_INT) {
         if (!cvy_parse_i64(text, &whole))
-            return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be a whole number%s%s", flag->name, text,
+            return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be a whole number below 2^63%s%s", flag->name, text,
                             flag->word ? ", or " : "", flag->word ? flag->word : "");
         CVY_TRY(check_range(flag, text, (double)whole));
         *(int64_t *)to = whole;

@@ -9,7 +9,9 @@
 #include "cli/tuning.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,9 +127,15 @@ static cvy_status find_command(int argc, char **argv, const struct command **out
     return CVY_FAIL(CVY_ERR_USAGE, "unknown command '%s'; `convoy --help` lists them", argv[0]);
 }
 
+/* Nobody reads what goes to stdout any more: `convoy train | head`, a terminal that was closed. */
+static bool is_reader_gone(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 /* A result that did not reach its file is a failure, like any other. */
 static cvy_status flush_output(void) {
-    if (fflush(stdout) != 0 || ferror(stdout))
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_reader_gone())
         return CVY_FAIL(CVY_ERR_IO, "the output could not be written: is the disk full?");
     return CVY_OK;
 }
@@ -189,6 +197,8 @@ static int run_command(const struct command *command, int argc, char **argv) {
         .options = &options, .groups = command->groups, .is_elsewhere = command_has_flag};
     bool is_parent = false;
     int code;
+    if (command->is_collective)
+        signal(SIGPIPE, SIG_IGN); /* a run goes on when nobody reads its output any more */
     cvy_status status = flags_parse(&values, argc, argv);
     if (status == CVY_OK && !options.help) /* it forks, so there is no thread yet */
         status = restarts_supervise(&values, &is_parent, &code);
@@ -222,23 +232,25 @@ static void fill_standard_files(void) {
         close(fd);
 }
 
+static int end_of(cvy_status status) { return status == CVY_OK ? 0 : fail(NULL, NULL, status); }
+
 int main(int argc, char **argv) {
     fill_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* then a file beyond `ulimit -f` is an error like a full disk */
     if (argc < 2) {
         print_usage(stderr);
         return cvy_exit_code(CVY_ERR_USAGE);
     }
     if (!strcmp(argv[1], "--version")) {
         printf("convoy %s\n", cvy_version());
-        return 0;
+        return end_of(flush_output());
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_usage(stdout);
-        return 0;
+        return end_of(flush_output());
     }
     const struct command *command;
     int n_words;
     cvy_status status = find_command(argc - 1, argv + 1, &command, &n_words);
-    return status == CVY_OK ? run_command(command, argc - 1 - n_words, argv + 1 + n_words)
-                            : fail(NULL, NULL, status);
+    return status == CVY_OK ? run_command(command, argc - 1 - n_words, argv + 1 + n_words) : end_of(status);
 }

@@ -1,6 +1,8 @@
 /* Image files to class names: decoded, prepared as the weights' card says, softmax over the logits. */
 #include "cli/predict.h"
+#include "data/bad_list.h"
 #include "data/data.h"
+#include "data/loader.h"
 #include "engine/softmax.h"
 
 #include <stdio.h>
@@ -84,12 +86,29 @@ static cvy_status list_guesses(const struct prediction *p, const char *path, con
     return CVY_OK;
 }
 
-/* All batches of the task; results go to `list`, or to stdout when it is NULL. */
+static void say_unread(void *context, const char *reason) {
+    (void)context;
+    fprintf(stderr, "convoy: no answer: %s\n", reason);
+}
+
+/* What could not be read has no answer. */
+static cvy_status judge(const struct prediction *p, int64_t n_images) {
+    fflush(stdout);
+    const int64_t n = cvy_bad_list_tell(cvy_loader_bad(p->task.val_loader), say_unread, NULL);
+    return n == 0 ? CVY_OK
+                  : CVY_FAIL(CVY_ERR_DATA,
+                             "%lld of %lld images could not be read, see above; the others have answers",
+                             (long long)n, (long long)n_images);
+}
+
+/* All batches of the task; results go to `list`, or to stdout when it is NULL. In the place of an image that cannot be
+   read comes another one, a second time, which is passed over. */
 static cvy_status predict_all(struct prediction *p, const char *const *paths, json_t *list) {
     int64_t n_classes = p->task.options.num_classes;
     int64_t n_shown = p->flags->topk < n_classes ? p->flags->topk : n_classes;
     float *logits = NULL;
     struct guess *guesses = NULL;
+    int64_t n_seen = 0;
     cvy_batch batch;
     cvy_status status;
     CVY_TRY_OUT(CVY_ALLOC(logits, (size_t)(p->task.options.loader.batch_size * n_classes)));
@@ -100,6 +119,8 @@ static cvy_status predict_all(struct prediction *p, const char *const *paths, js
         CVY_TRY_OUT(cvy_evaluate(p->task.session, &batch, NULL, NULL, logits));
         for (int64_t i = 0; i < batch.n; i++) {
             const char *path = paths[batch.indices[i]];
+            if (batch.indices[i] != n_seen++)
+                continue;
             CVY_TRY_OUT(predict_check(logits + i * n_classes, n_classes, path));
             sort_guesses(logits + i * n_classes, n_classes, guesses);
             if (list)
@@ -125,12 +146,14 @@ cvy_status predict_images(struct prediction *p, const char *const *paths, int64_
                         p->task.model->name);
     CVY_TRY(cvy_task_start(&p->task));
     CVY_TRY(cvy_task_load_weights(&p->task, p->weights));
+    CVY_TRY(cvy_loader_skip_bad(p->task.val_loader));
     json_t *list = p->flags->json == 1 ? json_array() : NULL;
     if (p->flags->json == 1 && !list)
         return CVY_FAIL(CVY_ERR_MEMORY, "no memory for a list of predictions");
     cvy_status status = predict_all(p, paths, list);
     if (status == CVY_OK && list)
-        return command_print_json(list);
-    json_decref(list);
-    return status;
+        status = command_print_json(list);
+    else
+        json_decref(list);
+    return status == CVY_OK ? judge(p, n) : status;
 }

@@ -166,6 +166,8 @@ static cvy_status run_after(struct flag_values *values, const struct past_run *p
         return CVY_FAIL(CVY_ERR_USAGE, "--replace-head: give the --weights that the rest comes from");
     if (o->profile == 1 && !o->output_dir)
         return CVY_FAIL(CVY_ERR_USAGE, "--profile: give the --output-dir that its files go to");
+    if (o->checkpoint_every > 0 && !o->output_dir)
+        cvy_log(log, CVY_LOG_WARNING, "--checkpoint-every: nothing is saved without --output-dir");
     drop_of_other_strategy(values);
     if (o->test_only && o->batch_size == 0)
         return CVY_FAIL(CVY_ERR_USAGE, "--batch-size auto: is for training; give a number with --test-only");

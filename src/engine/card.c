@@ -278,8 +278,9 @@ cvy_status cvy_card_check(const struct cvy_card *card, const struct cvy_task *ta
         return CVY_OK;
     CVY_TRY(cvy_card_check_model(card, task, path));
     if (card->num_classes != o->num_classes)
-        return CVY_FAIL(CVY_ERR_DATA, "%s holds a model of %lld classes, not %lld", path,
-                        LL(card->num_classes), LL(o->num_classes));
+        return CVY_FAIL(CVY_ERR_DATA, "%s holds a model of %lld classes, not %lld%s", path,
+                        LL(card->num_classes), LL(o->num_classes),
+                        o->kind == CVY_TASK_TRAIN ? ": --replace-head takes all but the last layer" : "");
     const struct cvy_dataset *data = task->train ? task->train : task->val;
     bool is_labelled = data && !data->is_unlabelled && o->kind != CVY_TASK_PREDICT;
     return is_labelled && card->n_names ? check_names(card, data, path) : CVY_OK;

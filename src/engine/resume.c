@@ -171,7 +171,7 @@ cvy_status cvy_resume_open(const char *path, const char *dir, cvy_world *world, 
         if (status == CVY_OK)
             status = read_found(out);
     }
-    CVY_TRY(cvy_world_share_failure(world, status, path));
+    CVY_TRY(cvy_world_share_failure(world, status, "the checkpoint of --resume"));
     return agree(out, world);
 }
 

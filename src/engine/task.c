@@ -108,6 +108,12 @@ static cvy_status settle_classes(struct cvy_task *task) {
     struct cvy_task_options *o = &task->options;
     const struct cvy_dataset *data = task->train ? task->train : task->val;
     int64_t n = data ? data->n_classes : 0;
+    if (data && o->num_classes && o->num_classes < n && o->kind == CVY_TASK_EVAL)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "the data '%s' have %lld classes, the network %lld (--num-classes, or what its weights say): it "
+            "was trained on others",
+            data->spec, LL(n), LL(o->num_classes));
     if (data && o->num_classes && o->num_classes < n)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--num-classes %lld: the data '%s' have %lld classes; give at least that",

@@ -40,7 +40,7 @@ static cvy_status open_folder(struct cvy_trainer *t) {
 static cvy_status tidy_folder(struct cvy_trainer *t) {
     const char *dir = t->options.output_dir;
     cvy_status status = access(dir, F_OK) == 0 ? open_folder(t) : CVY_OK;
-    return cvy_world_share_failure(t->options.task.plan.world, status, dir);
+    return cvy_world_share_failure(t->options.task.plan.world, status, "the output folder");
 }
 
 /* After everything that can still refuse the run: a run that is overwritten loses its metrics here. */

@@ -24,6 +24,7 @@ struct cvy_weights_file {
     void *map;   /* NULL: the bytes are somebody else's */
     size_t n_map;
     char *path;
+    size_t n_prefix; /* letters that all names begin with, and that none is known by */
 };
 
 static const struct cvy_weights_format *find_format(const unsigned char *bytes, size_t n_bytes) {
@@ -31,6 +32,20 @@ static const struct cvy_weights_format *find_format(const unsigned char *bytes, 
     while (i < last && !formats[i]->is_it(bytes, n_bytes))
         i++;
     return formats[i];
+}
+
+/* What PyTorch's wrappers, DistributedDataParallel and compile, put before every name. */
+static void find_prefix(struct cvy_weights_file *file) {
+    static const char *const prefixes[] = {"module.", "_orig_mod."};
+    const size_t n = cvy_weights_file_count(file), n_prefixes = sizeof prefixes / sizeof prefixes[0];
+    for (size_t i = 0; n > 0 && i < n_prefixes;) {
+        const size_t length = strlen(prefixes[i]);
+        /* names are sorted: what the first and the last begin with all do */
+        const bool is_it = strncmp(cvy_weights_file_name(file, 0), prefixes[i], length) == 0 &&
+                           strncmp(cvy_weights_file_name(file, n - 1), prefixes[i], length) == 0;
+        file->n_prefix += is_it ? length : 0;
+        i = is_it ? 0 : i + 1; /* one may stand behind the other */
+    }
 }
 
 cvy_status cvy_weights_file_open_memory(const void *bytes, size_t n_bytes, const char *name,
@@ -45,6 +60,7 @@ cvy_status cvy_weights_file_open_memory(const void *bytes, size_t n_bytes, const
         cvy_weights_file_free(file);
         return status;
     }
+    find_prefix(file);
     *out = file;
     return CVY_OK;
 }
@@ -79,29 +95,35 @@ size_t cvy_weights_file_count(const struct cvy_weights_file *file) {
 }
 
 const char *cvy_weights_file_name(const struct cvy_weights_file *file, size_t i) {
-    return file->format->name_at(file->inner, i);
+    return file->format->name_at(file->inner, i) + file->n_prefix;
 }
 
-bool cvy_weights_file_has(const struct cvy_weights_file *file, const char *name) {
+/* As the file itself calls it; NULL: it is not there. */
+static const char *full_name(const struct cvy_weights_file *file, const char *name) {
     size_t low = 0, high = cvy_weights_file_count(file);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(name, cvy_weights_file_name(file, middle));
         if (order == 0)
-            return true;
+            return file->format->name_at(file->inner, middle);
         if (order < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    return false;
+    return NULL;
+}
+
+bool cvy_weights_file_has(const struct cvy_weights_file *file, const char *name) {
+    return full_name(file, name) != NULL;
 }
 
 cvy_status cvy_weights_file_find(struct cvy_weights_file *file, const char *name, struct cvy_desc *desc,
                                  const void **bytes) {
-    if (!cvy_weights_file_has(file, name))
+    const char *full = full_name(file, name);
+    if (!full)
         return CVY_FAIL(CVY_ERR_DATA, "%s: there is no tensor '%s' in it", file->path, name);
-    return file->format->find(file->inner, name, desc, bytes);
+    return file->format->find(file->inner, full, desc, bytes);
 }
 
 const char *cvy_weights_file_metadata(const struct cvy_weights_file *file, const char *key) {

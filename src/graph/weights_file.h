@@ -29,6 +29,7 @@ cvy_status cvy_weights_file_open_memory(const void *bytes, size_t n_bytes, const
                                         struct cvy_weights_file **out);
 void cvy_weights_file_free(struct cvy_weights_file *file);
 
+/* Names are without "module." and "_orig_mod.", where all begin so: wrappers of PyTorch put that before them. */
 size_t cvy_weights_file_count(const struct cvy_weights_file *file);
 const char *cvy_weights_file_name(const struct cvy_weights_file *file, size_t i); /* in strcmp order */
 bool cvy_weights_file_has(const struct cvy_weights_file *file, const char *name);

@@ -264,10 +264,10 @@ cvy_status cvy_schedule_write(const struct cvy_strategy_input *in, struct cvy_or
 
 cvy_status cvy_check_shards(const struct cvy_strategy_input *in) {
     if (in->n_shards < in->mesh.data)
-        return CVY_FAIL(
-            CVY_ERR_USAGE,
-            "%d shards cannot occupy %d replicas: raise --shards to %d or more, or take fewer devices",
-            in->n_shards, in->mesh.data, in->mesh.data);
+        return CVY_FAIL(CVY_ERR_USAGE,
+                        "%d shards (--shards) cannot occupy %d replicas: raise --shards to %d or more, or "
+                        "take fewer --devices",
+                        in->n_shards, in->mesh.data, in->mesh.data);
     return CVY_OK;
 }
 

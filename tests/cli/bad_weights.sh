@@ -4,6 +4,10 @@
 ok train $quick --epochs 1 --output-dir run
 eval="eval --data digits"
 fails 3 "holds the model 'lenet5', not 'resnet20'" $eval --model resnet20 --weights run
+fails 2 "have 12 classes, the network 10 (--num-classes, or what its weights say): it was trained on others" \
+    eval --data synthetic:1x8x8,classes=12,images=24 --weights run
+fails 3 "holds a model of 10 classes, not 4: --replace-head takes all but the last layer" \
+    train --data synthetic:1x8x8,classes=4,images=8 --model lenet5 --batch-size 4 --weights run
 fails 3 "run/best/model.safetensors holds a model of 10 classes, not 4" eval --data synthetic:1x8x8,classes=4,images=8 --num-classes 4 --weights run
 fails 3 "no/such: No such file or directory" $eval --model lenet5 --weights no/such
 mkdir bare

@@ -27,6 +27,14 @@ ok predict "$first" "$first" --weights coloured --topk 1 --json
 same "$(grep -c '"probability"' out)" 2 "one guess for each of two images"
 has out '"class": "'
 fails 3 "no/such.jpg: cannot be opened: No such file or directory" predict no/such.jpg --weights coloured
+# one that cannot be read costs the others nothing
+echo "a letter" >letter.png
+fails 3 "1 of 3 images could not be read, see above; the others have answers" \
+    predict "$first" letter.png "$images/rgb.png" --weights coloured --batch-size 2
+has err "no answer: letter.png: "
+same "$(cut -d: -f1 out | tr '\n' ' ')" "$first $images/rgb.png " "images that have an answer"
+fails 3 "1 of 2 images could not be read" predict letter.png "$images/rgb.png" --weights coloured --json
+same "$(grep -c '"file"' out)" 1 "answers as JSON"
 
 # tensors: two images of zeros, all logits written
 safetensors X.safetensors '{"images":{"dtype":"F32","shape":[2,1,8,8],"data_offsets":[0,512]}}'

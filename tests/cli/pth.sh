@@ -23,3 +23,13 @@ fails 3 "not a whole zip archive" train $quick --weights cut.pth
 { head -c 50000 "$pth"; head -c 1 /dev/zero | tr '\0' '\252'; tail -c +50002 "$pth"; } >turned.pth
 cmp -s "$pth" turned.pth && die "the byte was that already"
 fails 3 "is damaged: the checksum" train $quick --weights turned.pth
+
+# the names that DistributedDataParallel and compile give: the same weights
+n_header=$(od -An -tu8 -N8 "$plain" | tr -d ' ')
+for prefix in module. _orig_mod. module._orig_mod.; do
+    safetensors wrapped "$(tail -c +9 "$plain" | head -c "$n_header" | sed 's/"\([a-z0-9]*\.[a-z]*\)":/"'$prefix'\1":/g')"
+    tail -c +$((n_header + 9)) "$plain" >>wrapped
+    grep -aq "\"${prefix}fc3.bias\"" wrapped || die "no name begins with $prefix"
+    ok eval --data digits --model lenet5 --weights wrapped --json
+    grep -v images_per_s out | cmp - plain || die "other numbers with names that begin with $prefix"
+done
