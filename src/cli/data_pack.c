@@ -4,7 +4,24 @@
 #include "data/pack.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The folder of the shards is made when it is not there; among class folders it would be a class. */
+static cvy_status check_folder(const char *spec, const char *prefix) {
+    char *dir = strdup(prefix), *slash = dir ? strrchr(dir, '/') : NULL;
+    cvy_status status = dir ? CVY_OK : CVY_FAIL(CVY_ERR_MEMORY, "%s: out of memory", prefix);
+    if (slash && slash > dir) {
+        *slash = '\0';
+        if (access(dir, F_OK) != 0)
+            status = cvy_dataset_check_output(spec, dir);
+        if (status != CVY_OK)
+            status = cvy_fail_prefix(status, "--to tar:");
+    }
+    free(dir);
+    return status;
+}
 
 static cvy_status pack_spec(const char *spec, const struct options *options, const cvy_log_sink *log) {
     static const char format[] = "tar:";
@@ -16,6 +33,7 @@ static cvy_status pack_spec(const char *spec, const struct options *options, con
     if (!options->to || strncmp(options->to, format, sizeof format - 1) != 0)
         return CVY_FAIL(CVY_ERR_USAGE, "name where the shards go, as in --to tar:packed/photos");
     pack.prefix = options->to + sizeof format - 1;
+    CVY_TRY_OUT(check_folder(spec, pack.prefix));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_TRAIN, log, &train));
     CVY_TRY_OUT(cvy_dataset_open(spec, CVY_SPLIT_VAL, log, &val));
     CVY_TRY_OUT(cvy_pack_write(train, val, &pack));

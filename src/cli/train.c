@@ -154,9 +154,10 @@ static cvy_status train(struct flag_values *values, struct cvy_trainer *t,
 static cvy_status check_form(const struct flag_values *values) {
     const struct options *o = values->options;
     CVY_TRY(command_no_rest(values));
-    if (o->data && o->output_dir)
-        CVY_TRY(cvy_dataset_check_output(o->data, o->output_dir));
-    return CVY_OK;
+    if (!o->data || !o->output_dir)
+        return CVY_OK;
+    cvy_status status = cvy_dataset_check_output(o->data, o->output_dir);
+    return status == CVY_OK ? status : cvy_fail_prefix(status, "--output-dir ");
 }
 
 static cvy_status run_after(struct flag_values *values, const struct past_run *past,

@@ -25,6 +25,8 @@ struct list {
     struct columns {
         int path, label, split;
     } columns;
+    bool has_names; /* in the first row */
+    bool has_more;  /* fields in its rows, that no first row names */
     CVY_VEC(struct row) rows;
     CVY_VEC(const char *) names; /* of the classes, sorted; empty when labels are numbers */
     int64_t n_classes;
@@ -71,6 +73,7 @@ static cvy_status add_row(struct list *list, const struct cvy_csv *csv) {
         return CVY_FAIL(CVY_ERR_DATA, "the label is not UTF-8");
     if (c->split >= 0 && !is_split(csv->fields[c->split], &row.is_val))
         return CVY_FAIL(CVY_ERR_DATA, "split '%s': there are train and val", csv->fields[c->split]);
+    list->has_more = list->has_more || (!list->has_names && c->split < 0 && csv->n > 2);
     CVY_TRY(cvy_vec_push(&list->rows, row));
     return CVY_OK;
 }
@@ -84,7 +87,9 @@ static cvy_status read_rows(struct list *list, char *text, size_t n_bytes) {
             break;
         if (status != CVY_OK)
             return cvy_fail_prefix(status, "%s: ", list->file);
-        if (is_first && find_columns(&csv, &list->columns))
+        if (is_first)
+            list->has_names = find_columns(&csv, &list->columns);
+        if (is_first && list->has_names)
             continue;
         status = add_row(list, &csv);
         if (status != CVY_OK)
@@ -187,6 +192,11 @@ static cvy_status fill(struct cvy_file_set *set, struct list *list, cvy_split sp
     CVY_TRY(read_rows(list, *text, n_bytes));
     CVY_TRY(set_classes(list, &set->head));
     CVY_TRY(add_samples(set, list, split));
+    if (split == CVY_SPLIT_TRAIN && list->has_more)
+        cvy_log(log, CVY_LOG_WARNING,
+                "%s: fields after path,label are passed over: for a split let the first row be "
+                "path,label,split, or the third field of all rows train or val",
+                list->file);
     if (split == CVY_SPLIT_VAL && list->columns.split < 0)
         cvy_log(log, CVY_LOG_INFO, "%s has no column split: every %dth image of each class is held out",
                 list->file, CVY_HOLD_OUT);
@@ -209,8 +219,8 @@ static cvy_status csv_open(const char *argument, cvy_split split, const cvy_log_
 
 const struct cvy_format cvy_format_csv = {
     .prefix = "csv",
-    .help =
-        "csv:FILE   rows of path,label[,split] of JPEG, PNG and WebP files; paths are below FILE's folder",
+    .help = "csv:FILE   rows of path,label[,split (train, val)] of JPEG, PNG and WebP files; paths are below "
+            "FILE's folder",
     .open = csv_open,
     .free = cvy_file_set_free,
     .encoded = cvy_file_set_encoded,

@@ -225,9 +225,8 @@ static cvy_status check_outside(const char *images, const char *real_dir, const 
     free(root);
     if (!is_inside)
         return CVY_OK;
-    return CVY_FAIL(CVY_ERR_USAGE,
-                    "--output-dir %s: lies in %s, whose folders are read as classes: name one elsewhere", dir,
-                    images);
+    return CVY_FAIL(CVY_ERR_USAGE, "%s: lies in %s, whose folders are read as classes: name one elsewhere",
+                    dir, images);
 }
 
 static cvy_status folder_check_output(const char *argument, const char *dir) {

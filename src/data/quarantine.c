@@ -17,16 +17,17 @@ cvy_status cvy_quarantine_check(const struct cvy_dataset *dataset, const char *d
     if (!dataset->format->finds_files || !colon)
         return CVY_FAIL(CVY_ERR_USAGE, "--fix: '%s' would still name what is moved; it is for folder:DIR",
                         dataset->spec);
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return CVY_FAIL(CVY_ERR_IO, "%s: cannot be made: %s", dir, strerror(errno));
-    char *from = realpath(colon + 1, NULL), *to = realpath(dir, NULL);
-    cvy_status status = CVY_OK;
-    size_t n = from ? strlen(from) : 0;
-    if (!from || !to)
-        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be found: %s", from ? dir : colon + 1, strerror(errno));
-    else if (strncmp(from, to, n) == 0 && (to[n] == '/' || !to[n]))
+    char *from = NULL, *to = NULL;
+    cvy_status status;
+    CVY_TRY_OUT(cvy_real_path(colon + 1, &from));
+    CVY_TRY_OUT(cvy_real_path(dir, &to)); /* a folder made within the data set would be a class */
+    const size_t n = strlen(from);
+    if (strncmp(from, to, n) == 0 && (to[n] == '/' || !to[n]))
         status =
             CVY_FAIL(CVY_ERR_USAGE, "--fix move:%s: lies within the data set: name a folder beside it", dir);
+    else if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        status = CVY_FAIL(CVY_ERR_IO, "%s: cannot be made: %s", dir, strerror(errno));
+out:
     free(from);
     free(to);
     return status;

@@ -73,7 +73,17 @@ has out "validation: 4 images"
 echo "photos/ant/rgb.png,ant,tarin" >>split.csv
 fails 3 "split.csv: line 9: split 'tarin': there are train and val" data csv:split.csv
 
-# the folder of the shards is made
+! grep -q 'passed over' err || die "a split was passed over"
+for i in 1 2 3 4 5 6 7 8 9 10; do echo "photos/ant/rgb.png,ant,0.$i"; done >scores.csv
+ok data csv:scores.csv
+has err "warning: scores.csv: fields after path,label are passed over: for a split let the first row be path,label,split"
+same "$(grep -c 'passed over' err)" 1 "warnings of the list"
+
+# the folder of the shards is made, but not among the classes; nor is that of files which are moved away
+fails 2 "--to tar:photos/packed/deep: lies in photos, whose folders are read as classes" \
+    data pack folder:photos --to tar:photos/packed/deep/set
+fails 2 "--fix move:photos/bad: lies within the data set" data check folder:photos --fix move:photos/bad
+same "$(ls photos | tr '\n' ' ')" "ant bee " "what lies in photos"
 ok data pack folder:set --to tar:packed/deep/set
 ok $train --data 'tar:packed/deep/set-train-*.tar,val=packed/deep/set-val-*.tar'
 : >file
