@@ -119,10 +119,24 @@ static cvy_status examine(struct flag_values *values, struct doctor *d) {
     return judge(d);
 }
 
+/* What would be left out in silence. */
+static cvy_status check_quick(const struct flag_values *values) {
+    const struct options *o = values->options;
+    static const char *const measured[] = {"data", "data-path", "devices"};
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        if (o->quick == 1 && !o->model && flags_given(values, measured[i]))
+            return CVY_FAIL(CVY_ERR_USAGE,
+                            "--quick measures nothing, and --%s says what to measure: leave one out",
+                            measured[i]);
+    }
+    return CVY_OK;
+}
+
 static cvy_status run(struct flag_values *values, const cvy_log_sink *log) {
     const struct options *o = values->options;
     struct doctor d = {.options = o, .log = log, .root = o->root ? o->root : ""};
     CVY_TRY(command_no_rest(values));
+    CVY_TRY(check_quick(values));
     cvy_status status = o->model ? doctor_fit(values, &d, log) : examine(values, &d);
     cvy_vec_free(&d.findings);
     cvy_pool_free(&d.pool);

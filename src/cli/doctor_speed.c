@@ -138,7 +138,7 @@ cvy_status doctor_load(struct flag_values *values, struct doctor *d) {
     if (d->options->quick == 1 || *d->root)
         return CVY_OK;
     cvy_status status = try_loader(&task, d->log, &loaded);
-    if (status == CVY_ERR_USAGE) /* the command line is at fault, not the machine */
+    if (status == CVY_ERR_USAGE || status == CVY_ERR_DATA) /* what was given is at fault, not the machine */
         return status;
     if (status != CVY_OK) {
         doctor_say(d, DOCTOR_BAD, "convoy data check, which says all that is wrong with it", "%s",

@@ -133,9 +133,17 @@ static bool is_reader_gone(void) {
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
 }
 
-/* A result that did not reach its file is a failure, like any other. */
-static cvy_status flush_output(void) {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_reader_gone())
+/* Started without stdout, see fill_standard_files. */
+static bool is_output_absent(void) {
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY;
+}
+
+/* A result that did not reach its file is a failure, like any other; but a run whose results are in its folder may be
+   started without stdout. */
+static cvy_status flush_output(bool has_folder) {
+    const bool is_written = fflush(stdout) == 0 && !ferror(stdout);
+    if (!is_written && !is_reader_gone() && !(has_folder && is_output_absent()))
         return CVY_FAIL(CVY_ERR_IO, "the output could not be written: is the disk full?");
     return CVY_OK;
 }
@@ -215,16 +223,21 @@ static int run_command(const struct command *command, int argc, char **argv) {
     if (status == CVY_OK)
         status = options.help ? print_help(command) : command->run(&values, &log);
     if (status == CVY_OK)
-        status = flush_output();
+        status = flush_output(options.output_dir != NULL);
     code = part(&options, &voice, status);
     interrupt_close(&interrupt);
     flags_free(&values);
     return code;
 }
 
-/* Whoever starts us with stdin, stdout or stderr closed must not find our lines in the next file that we open. */
+/* Whoever starts us with stdin, stdout or stderr closed must not find our lines in the next file that we open. What is
+   written to a stdout that was closed fails: /dev/null, but only to read. */
 static void fill_standard_files(void) {
     int fd;
+    if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+        (void)!open("/dev/null", O_RDWR);
+    if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
+        (void)!open("/dev/null", O_RDONLY);
     do {
         fd = open("/dev/null", O_RDWR);
     } while (fd >= 0 && fd <= STDERR_FILENO);
@@ -243,11 +256,11 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(argv[1], "--version")) {
         printf("convoy %s\n", cvy_version());
-        return end_of(flush_output());
+        return end_of(flush_output(false));
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_usage(stdout);
-        return end_of(flush_output());
+        return end_of(flush_output(false));
     }
     const struct command *command;
     int n_words;

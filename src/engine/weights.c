@@ -72,6 +72,15 @@ static cvy_status save(struct cvy_session *session, selector select, const char 
     return is_whole ? cvy_world_share_failure(world, status, path) : status;
 }
 
+/* As the last layer does for another number of classes. */
+static bool differs_in_rows(const struct cvy_desc *a, const struct cvy_desc *b) {
+    struct cvy_desc same = *a;
+    if (a->shape.n < 1 || a->shape.n != b->shape.n)
+        return false;
+    same.shape.dim[0] = b->shape.dim[0];
+    return same.dtype == b->dtype && cvy_shape_equal(&same.shape, &b->shape);
+}
+
 static cvy_status check_tensor(struct cvy_weights_file *file, const char *path, const struct cvy_stored *s) {
     struct cvy_desc desc;
     const void *bytes;
@@ -85,8 +94,10 @@ static cvy_status check_tensor(struct cvy_weights_file *file, const char *path, 
     struct cvy_text there = {0}, here = {0};
     cvy_desc_print(&there, &desc);
     cvy_desc_print(&here, &s->desc);
-    cvy_status status = CVY_FAIL(CVY_ERR_DATA, "%s: tensor '%s' is %s, this model needs %s", path, s->name,
-                                 there.data ? there.data : "?", here.data ? here.data : "?");
+    cvy_status status = CVY_FAIL(
+        CVY_ERR_DATA, "%s: tensor '%s' is %s, this model needs %s%s", path, s->name,
+        there.data ? there.data : "?", here.data ? here.data : "?",
+        differs_in_rows(&desc, &s->desc) ? "; for another number of classes: train with --replace-head" : "");
     cvy_text_free(&there);
     cvy_text_free(&here);
     return status;

@@ -7,6 +7,10 @@ for arguments in --help --version models "train --help"; do
     "$CONVOY" $arguments >/dev/full 2>err || rc=$?
     same $rc 1 "exit code of $arguments > /dev/full"
     has err "the output could not be written"
+    rc=0
+    "$CONVOY" $arguments >&- 2>err || rc=$?
+    same $rc 1 "exit code of $arguments without stdout"
+    has err "the output could not be written"
 done
 
 { "$CONVOY" train $quick --epochs 3 --print-freq 1 --output-dir run 2>err || echo $? >code; } | head -n 1 >first

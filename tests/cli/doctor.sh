@@ -173,9 +173,11 @@ if [ -z "${SANITIZE:-}" ]; then # with one, additions in software queues take se
     line good speed '3 pairs of devices add up right'
 fi
 PATH=/nowhere "$CONVOY" doctor --devices cpu:0 --data folder:none >out 2>err
-same $? 5 "the exit code where the data are missing"
-mended 'convoy data check' loader
-"$CONVOY" doctor --quick --devices cpu:0 --data digits >out 2>err
+same $? 3 "the exit code where the data are missing"
+has err 'convoy: error: none'
+fails 2 '--quick measures nothing, and --data says what to measure' doctor --quick --data digits
+fails 2 '--quick measures nothing, and --devices says what to measure' doctor --quick --devices cpu:0
+"$CONVOY" doctor --quick >out 2>err
 ! grep -q -e '^[a-z]* *speed' -e '^[a-z]* *loader' out || { cat out; die "--quick measures"; }
 
 # cores are counted as the devices of training are made, unless GPUs are recommended instead

@@ -24,6 +24,9 @@ fails 3 "not a whole zip archive" train $quick --weights cut.pth
 cmp -s "$pth" turned.pth && die "the byte was that already"
 fails 3 "is damaged: the checksum" train $quick --weights turned.pth
 
+fails 3 "this model needs f32[4,84]; for another number of classes: train with --replace-head" \
+    train --data synthetic:1x8x8,classes=4,images=8 --model lenet5 --batch-size 4 --epochs 1 --weights "$pth"
+
 # the names that DistributedDataParallel and compile give: the same weights
 n_header=$(od -An -tu8 -N8 "$plain" | tr -d ' ')
 for prefix in module. _orig_mod. module._orig_mod.; do
