@@ -154,8 +154,9 @@ static cvy_status set_number(const struct flag *flag, const char *text, void *to
         *(int64_t *)to = 0;
     } else if (flag->type == FLAG_INT) {
         if (!cvy_parse_i64(text, &whole))
-            return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be a whole number below 2^63%s%s", flag->name, text,
-                            flag->word ? ", or " : "", flag->word ? flag->word : "");
+            return CVY_FAIL(CVY_ERR_USAGE, "--%s %s: must be a whole number%s%s%s", flag->name, text,
+                            text[strspn(text, "0123456789")] ? "" : " below 2^63", flag->word ? ", or " : "",
+                            flag->word ? flag->word : "");
         CVY_TRY(check_range(flag, text, (double)whole));
         *(int64_t *)to = whole;
     } else {

@@ -123,6 +123,7 @@ static void refusals(void **state) {
         {"--count", "0", "--count 0: must be from 1 to 9"},
         {"--count", "10", "--count 10: must be from 1 to 9"},
         {"--count", "2.5", "--count 2.5: must be a whole number"},
+        {"--count", "18446744073709551615", "--count 18446744073709551615: must be a whole number below 2^63"},
         {"--rate", "-1", "--rate -1: must be at least 0"},
         {"--rate", "nan", "--rate nan: must be a finite number"},
         {"--rate", "inf", "--rate inf: must be a finite number"},

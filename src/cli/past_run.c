@@ -45,8 +45,14 @@ static void list_changes(struct flag_values *values, const json_t *flags, struct
 static cvy_status read_file(struct flag_values *values, const char *file, struct past_run *out) {
     const struct options *o = values->options;
     json_error_t error;
-    if (!o->config)
-        CVY_TRY(flags_read_config(values, file));
+    cvy_status status = o->config ? CVY_OK : flags_read_config(values, file);
+    if (status != CVY_OK) {
+        struct cvy_error why;
+        cvy_error_save(&why, status);
+        return CVY_FAIL(status,
+                        "%s; that file has the flags of the run: --config FILE takes them from another",
+                        why.message);
+    }
     json_t *root = flags_load_json(file, &error), *flags = json_object_get(root, "flags");
     if (json_is_object(flags))
         list_changes(values, flags, &out->changes);

@@ -33,6 +33,12 @@ static cvy_status check(const struct flag_values *values) {
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--max-restarts: a launcher started this process, and only it can start all "
                         "of them anew: docs/checkpoints.md has the script around it");
+    if (o->resume && strcmp(o->resume, CVY_RESUME_AUTO) != 0)
+        return CVY_FAIL(
+            CVY_ERR_USAGE,
+            "--max-restarts goes with --resume auto alone, not with '%s': --output-dir DIR --resume auto "
+            "goes on with the run in DIR",
+            o->resume);
     if (!o->output_dir)
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--max-restarts: give the --output-dir whose checkpoints a restart goes on from");
@@ -40,9 +46,6 @@ static cvy_status check(const struct flag_values *values) {
         return CVY_FAIL(CVY_ERR_USAGE,
                         "--max-restarts and --overwrite: a restart could go on from the old run's "
                         "checkpoint; give another --output-dir");
-    if (o->resume && strcmp(o->resume, CVY_RESUME_AUTO) != 0)
-        return CVY_FAIL(CVY_ERR_USAGE, "--max-restarts goes with --resume auto alone, not with '%s'",
-                        o->resume);
     return CVY_OK;
 }
 

@@ -104,3 +104,8 @@ ok train --resume rate --epochs 3
 ! grep -q 'otherwise' err || { cat err; die "nothing but --epochs is another, of a schedule without an end"; }
 ok train --resume rate --epochs 4 --lr-scheduler cosine
 has err "began: --lr-scheduler cosine (was step), --epochs 4 (was 3)"
+cp rate/run.json flags.json
+echo '{' >rate/run.json
+fails 2 "rate/run.json: line 2: string or '}' expected near end of file; that file has the flags of the run: --config FILE" \
+    train --resume rate
+ok train --resume rate --config flags.json --epochs 5
