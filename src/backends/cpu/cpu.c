@@ -3,6 +3,7 @@
 #include "backends/cpu/arena.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/primitive.h"
 #include "backends/cpu/vector.h"
 #include "base/mem.h"
 
@@ -39,6 +40,7 @@ static void close_device(struct cvy_device *device) {
 static cvy_status open_dnnl(struct cpu_device *cpu) {
     CVY_TRY(cpu_dnnl(dnnl_set_primitive_cache_capacity(PRIMITIVE_CACHE), "primitive cache"));
     CVY_TRY(cpu_dnnl(dnnl_engine_create(&cpu->engine, dnnl_cpu, 0), "engine"));
+    cpu_reorder_settle(cpu->engine); /* the devices are opened one after the other */
     CVY_TRY(cpu_dnnl(dnnl_stream_create(&cpu->stream, cpu->engine, dnnl_stream_default_flags), "stream"));
     CVY_TRY(cpu_dnnl(dnnl_primitive_attr_create(&cpu->attr), "attributes"));
     return cpu_dnnl(dnnl_primitive_attr_set_scratchpad_mode(cpu->attr, dnnl_scratchpad_mode_user),

@@ -19,6 +19,10 @@ cvy_status cpu_primitive_new(struct cvy_device *device, const struct cvy_kernel_
                              const struct cpu_argument *arguments, int n, struct cvy_kernel **out,
                              size_t *scratch_bytes);
 
+/* Makes the reorders of all pairs of types known to oneDNN, before two threads can look for them at once (reorder.c).
+   Nobody else is calling oneDNN for the first time meanwhile. */
+void cpu_reorder_settle(dnnl_engine_t engine);
+
 /* Slots of every kernel that is one primitive. */
 cvy_status cpu_primitive_run(struct cvy_kernel *kernel, void *const *in, void *const *out, void *scratch);
 void cpu_primitive_release(struct cvy_kernel *kernel);

@@ -21,6 +21,23 @@ static cvy_status prepare(struct cvy_device *device, const struct cvy_call *call
     return cpu_primitive_new(device, &cpu_kernel_reorder, call, pd, arguments, 2, out, scratch_bytes);
 }
 
+/* oneDNN 2.6 looks for a pair of types in a std::map by operator[], which enters those that it does not find: of two
+   threads that want their first one at the same moment one may be told that there is none, or the map be destroyed
+   (2 of 9,000 starts of a program that does nothing else). Once all pairs are entered nothing changes. */
+void cpu_reorder_settle(dnnl_engine_t engine) {
+    static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16, dnnl_f16, dnnl_s32, dnnl_s8, dnnl_u8};
+    enum { N = sizeof types / sizeof types[0] };
+    const dnnl_dims_t dims = {1};
+    for (int k = 0; k < N * N; k++) {
+        dnnl_memory_desc_t from, to;
+        dnnl_primitive_desc_t pd;
+        if (dnnl_memory_desc_init_by_tag(&from, 1, dims, types[k / N], dnnl_a) == dnnl_success &&
+            dnnl_memory_desc_init_by_tag(&to, 1, dims, types[k % N], dnnl_a) == dnnl_success &&
+            dnnl_reorder_primitive_desc_create(&pd, &from, engine, &to, engine, NULL) == dnnl_success)
+            dnnl_primitive_desc_destroy(pd);
+    }
+}
+
 static bool supports(const struct cvy_device *device, const struct cvy_call *call) {
     dnnl_data_type_t type;
     (void)device;
