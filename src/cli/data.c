@@ -52,15 +52,18 @@ out:
     return status;
 }
 
-/* A format, or a command of two words that was misspelt? */
+/* A format, or a command of two words, "data WORD", that was misspelt? */
 static cvy_status check_word(const char *word) {
-    static const char *const commands[] = {"check", "pack", "show", "stats"};
-    size_t n;
-    const struct cvy_format *const *table = cvy_format_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(table[i]->prefix, word) == 0)
-            return CVY_OK;
-    const char *near = cvy_nearest(word, commands, sizeof commands / sizeof commands[0]);
+    enum { MAX_WORDS = 16 };
+    const char *words[MAX_WORDS];
+    size_t n, n_words = 0;
+    const struct command *const *table = command_table(&n);
+    if (cvy_format_find(word))
+        return CVY_OK;
+    for (size_t i = 0; i < n && n_words < MAX_WORDS; i++)
+        if (strncmp(table[i]->name, "data ", 5) == 0)
+            words[n_words++] = table[i]->name + 5;
+    const char *near = cvy_nearest(word, words, n_words);
     return near ? CVY_FAIL(CVY_ERR_USAGE, "unknown command 'data %s'; did you mean 'data %s'?", word, near)
                 : CVY_OK;
 }

@@ -2,6 +2,7 @@
 #include "cli/past_run.h"
 
 #include "engine/run_folder.h"
+#include "engine/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 
 /* What steps depend on and a checkpoint does not say itself. */
 static const struct flag_group *const step_groups[] = {&group_optimizer, &group_schedule, &group_ema};
-static const char *const step_flags[] = {"clip-grad-norm"};
 
 static void add_change(struct flag_values *values, const struct flag *flag, const json_t *was,
                        struct cvy_text *out) {
@@ -24,20 +24,16 @@ static void add_change(struct flag_values *values, const struct flag *flag, cons
     cvy_text_free(&now);
 }
 
-/* These schedules end with the last epoch, so that another number of them changes every rate. */
-static bool is_stretched(const struct options *o) {
-    return strncmp(o->lr_scheduler, "constant", 8) != 0 && strncmp(o->lr_scheduler, "step", 4) != 0;
-}
-
 static void list_changes(struct flag_values *values, const json_t *flags, struct cvy_text *out) {
+    const struct options *o = values->options;
+    const struct cvy_lr_schedule_kind *schedule = cvy_lr_schedule_find(o->lr_scheduler);
     for (size_t g = 0; g < sizeof step_groups / sizeof step_groups[0]; g++)
         for (size_t i = 0; i < step_groups[g]->n; i++) {
             const struct flag *flag = &step_groups[g]->flags[i];
             add_change(values, flag, json_object_get(flags, flag->name), out);
         }
-    for (size_t i = 0; i < sizeof step_flags / sizeof step_flags[0]; i++)
-        add_change(values, flags_find(values, step_flags[i]), json_object_get(flags, step_flags[i]), out);
-    if (is_stretched(values->options))
+    add_change(values, flags_find(values, "clip-grad-norm"), json_object_get(flags, "clip-grad-norm"), out);
+    if (schedule && schedule->is_stretched)
         add_change(values, flags_find(values, "epochs"), json_object_get(flags, "epochs"), out);
 }
 

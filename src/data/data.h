@@ -81,6 +81,8 @@ struct cvy_format {
 };
 
 const struct cvy_format *const *cvy_format_table(size_t *n); /* of formats.def */
+/* The format that a spec "PREFIX:ARGUMENT" names; NULL: none. */
+const struct cvy_format *cvy_format_find(const char *spec);
 
 /* Sample i, or the part of it, of which little more is decoded; thread-safe (a worker's own `image`). CVY_ERR_DATA
    names the sample and the reason. */

@@ -26,6 +26,14 @@ const struct cvy_format *const *cvy_format_table(size_t *n) {
     return table;
 }
 
+const struct cvy_format *cvy_format_find(const char *spec) {
+    const size_t n = strcspn(spec, ":");
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (strlen(table[i]->prefix) == n && strncmp(spec, table[i]->prefix, n) == 0)
+            return table[i];
+    return NULL;
+}
+
 /* The format of a folder or file of this name; NULL: none is there. */
 static const char *format_of(const char *path) {
     static const char *const forms[][2] = {
@@ -46,19 +54,21 @@ static const char *format_of(const char *path) {
 
 /* Says what would have been right: the format of what is there, the nearest prefix, or folder: when it looks like a
    path. */
-static cvy_status fail_unknown(const char *spec, const char *prefix) {
+static cvy_status fail_unknown(const char *spec) {
     const char *names[N_FORMATS];
     struct cvy_text known = {0};
     for (size_t i = 0; i < N_FORMATS; i++) {
         names[i] = table[i]->prefix;
         cvy_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
     }
-    char *list;
-    CVY_TRY(cvy_text_take(&known, &list));
-    const char *nearest = cvy_nearest(prefix, names, N_FORMATS);
-    const char *there = format_of(spec);
+    char *list = NULL, *prefix = strndup(spec, strcspn(spec, ":"));
     cvy_status status;
-    if (there)
+    CVY_TRY_OUT(cvy_text_take(&known, &list));
+    const char *nearest = prefix ? cvy_nearest(prefix, names, N_FORMATS) : NULL;
+    const char *there = format_of(spec);
+    if (!prefix)
+        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for '%s'", spec);
+    else if (there)
         status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': no format is named, did you mean '%s:%s'?", spec, there,
                           spec);
     else if (nearest)
@@ -70,59 +80,45 @@ static cvy_status fail_unknown(const char *spec, const char *prefix) {
                      spec, spec, list);
     else
         status = CVY_FAIL(CVY_ERR_USAGE, "data '%s': unknown format '%s' (known: %s)", spec, prefix, list);
-    free(list);
-    return status;
-}
-
-static cvy_status open_spec(const char *spec, const char *prefix, const char *argument, cvy_split split,
-                            const cvy_log_sink *log, struct cvy_dataset **out) {
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        if (strcmp(prefix, table[i]->prefix) != 0)
-            continue;
-        struct cvy_dataset *dataset = NULL;
-        cvy_status status = table[i]->open(argument, split, log, &dataset);
-        if (status == CVY_OK) {
-            dataset->format = table[i];
-            *out = dataset;
-        } else if (dataset) {
-            cvy_dataset_clear(dataset);
-            table[i]->free(dataset);
-        }
-        return status;
-    }
-    return fail_unknown(spec, prefix);
-}
-
-cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out) {
-    const cvy_log_sink silent = {0};
-    struct cvy_dataset *dataset = NULL;
-    char *copy = strdup(spec), *prefix = strdup(spec);
-    cvy_status status;
-    if (!copy || !prefix) {
-        status = CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for '%s'", spec);
-        goto out;
-    }
-    char *colon = strchr(prefix, ':');
-    if (colon)
-        *colon = '\0';
-    CVY_TRY_OUT(open_spec(spec, prefix, colon ? colon + 1 : "", split, log ? log : &silent, &dataset));
-    dataset->spec = copy;
-    dataset->split = split;
-    copy = NULL;
-    *out = dataset;
 out:
-    free(copy);
+    free(list);
     free(prefix);
     return status;
 }
 
+static const char *argument_of(const char *spec) {
+    const char *colon = strchr(spec, ':');
+    return colon ? colon + 1 : "";
+}
+
+cvy_status cvy_dataset_open(const char *spec, cvy_split split, const cvy_log_sink *log, cvy_dataset **out) {
+    const cvy_log_sink silent = {0};
+    const struct cvy_format *format = cvy_format_find(spec);
+    if (!format)
+        return fail_unknown(spec);
+    struct cvy_dataset *dataset = NULL;
+    char *copy = strdup(spec);
+    if (!copy)
+        return CVY_FAIL(CVY_ERR_MEMORY, "out of memory: no room for '%s'", spec);
+    cvy_status status = format->open(argument_of(spec), split, log ? log : &silent, &dataset);
+    if (status == CVY_OK) {
+        dataset->format = format;
+        dataset->spec = copy;
+        dataset->split = split;
+        *out = dataset;
+        return CVY_OK;
+    }
+    if (dataset) {
+        cvy_dataset_clear(dataset);
+        format->free(dataset);
+    }
+    free(copy);
+    return status;
+}
+
 cvy_status cvy_dataset_check_output(const char *spec, const char *dir) {
-    const size_t n = strcspn(spec, ":");
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (strlen(table[i]->prefix) == n && strncmp(spec, table[i]->prefix, n) == 0 &&
-            table[i]->check_output)
-            return table[i]->check_output(spec[n] ? spec + n + 1 : "", dir);
-    return CVY_OK;
+    const struct cvy_format *format = cvy_format_find(spec);
+    return format && format->check_output ? format->check_output(argument_of(spec), dir) : CVY_OK;
 }
 
 void cvy_dataset_set_rgb(struct cvy_dataset *dataset) {

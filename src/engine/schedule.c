@@ -43,12 +43,12 @@ static double rate_onecycle(const struct cvy_lr_schedule *s, double t, double le
 }
 
 static const struct cvy_lr_schedule_kind kinds[] = {
-    {"step", "steplr", "lr * gamma^floor(epoch / step size)", false, rate_step},
-    {"cosine", "cosineannealinglr", "half a cosine from lr down to the minimum at the end", false,
+    {"step", "steplr", "lr * gamma^floor(epoch / step size)", false, false, rate_step},
+    {"cosine", "cosineannealinglr", "half a cosine from lr down to the minimum at the end", false, true,
      rate_cosine},
-    {"onecycle", "onecyclelr", "lr/25 up to lr in the first 30 %, then down to lr/250000", true,
+    {"onecycle", "onecyclelr", "lr/25 up to lr in the first 30 %, then down to lr/250000", true, true,
      rate_onecycle},
-    {"constant", "constantlr", "lr, always", false, rate_constant},
+    {"constant", "constantlr", "lr, always", false, false, rate_constant},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -24,6 +24,7 @@ struct cvy_lr_schedule_kind {
     const char *torch_name; /* accepted as well */
     const char *help;       /* one line with the formula */
     bool has_own_warmup;    /* then warmup_epochs must be 0 */
+    bool is_stretched;      /* ends with the last epoch: another number of epochs changes every rate */
     /* The rate at time t of `length` epochs, both counted from the end of the warm-up. */
     double (*rate)(const struct cvy_lr_schedule *schedule, double t, double length);
 };
