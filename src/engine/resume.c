@@ -114,12 +114,23 @@ static cvy_status find_folder(const char *path, char **out) {
     return status;
 }
 
+/* A checkpoint that was asked for by name is the only one: what else there may be is for the user to say. */
+static cvy_status verify_named(const char *folder, bool *has_manifest) {
+    cvy_status status = cvy_checkpoint_verify(folder, has_manifest);
+    if (status != CVY_ERR_DATA)
+        return status;
+    struct cvy_error why;
+    cvy_error_save(&why, status);
+    return CVY_FAIL(status, "%s; --resume auto, with the run's --output-dir, takes the newest that is whole",
+                    why.message);
+}
+
 static cvy_status find_named(const char *path, bool is_verified, const cvy_log_sink *log,
                              struct cvy_resume *out) {
     bool has_manifest = true;
     CVY_TRY(find_folder(path, &out->folder));
     if (is_verified)
-        CVY_TRY(cvy_checkpoint_verify(out->folder, &has_manifest));
+        CVY_TRY(verify_named(out->folder, &has_manifest));
     if (!has_manifest)
         cvy_log(
             log, CVY_LOG_WARNING,

@@ -67,6 +67,7 @@ fails 3 "nowhere: no checkpoint is there" $train --epochs 7 --resume nowhere
 cp -r whole hurt
 printf x | dd of=hurt/last/optimizer.safetensors bs=1 seek=900 conv=notrunc 2>/dev/null
 fails 3 "hurt/last/optimizer.safetensors: is damaged: its xxh3 is" train --epochs 7 --resume hurt
+has err "; --resume auto, with the run's --output-dir, takes the newest that is whole"
 cp whole/last/optimizer.safetensors hurt/last/
 printf x >>hurt/last/model.safetensors
 fails 3 "hurt/last/model.safetensors: is damaged: it has" train --epochs 7 --resume hurt
