@@ -71,11 +71,12 @@ static cvy_status finish(struct flag_values *values, struct cvy_trainer *t, bool
     struct cvy_plan_facts facts;
     cvy_plan_facts(t->task.plan, &facts);
     CVY_TRY(cvy_weights_hash(t->task.session, &result.weights_hash));
-    if (!is_written)
-        CVY_TRY(run_file_write(values, t, &result));
+    /* run.json says last that the run is finished: one that is killed before then writes its report again */
     if (!is_written &&
         report_write(values, t, &result) != CVY_OK) /* the run is done and kept, all the same */
         cvy_log(&t->options.task.plan.log, CVY_LOG_WARNING, "there is no report.html: %s", cvy_error());
+    if (!is_written)
+        CVY_TRY(run_file_write(values, t, &result));
     printf("done: top-1 %.2f %% of %lld images, %.0f images/s, S=%lld T=%d, weights xxh3 %016llx\n",
            cvy_tally_top1(&t->val), (long long)t->val.n, result.images_per_s, (long long)facts.shards,
            facts.threads, (unsigned long long)result.weights_hash);

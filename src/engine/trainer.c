@@ -344,10 +344,11 @@ static cvy_status open_profile(struct cvy_trainer *t) {
                             t->options.schedule.n_epochs * t->n_steps - done);
 }
 
-/* The training counts, whether its profile can be written or not. */
+/* The training counts, whether its profile can be written or not. A run that is resumed when nothing is left to train
+   leaves the profile as it is. */
 static cvy_status write_profile(struct cvy_trainer *t, cvy_status status) {
     struct cvy_error error;
-    if (!t->profile.session || (status != CVY_OK && status != CVY_INTERRUPTED))
+    if (t->profile.n_seen == 0 || (status != CVY_OK && status != CVY_INTERRUPTED))
         return status;
     cvy_error_save(&error, status);
     cvy_status written = cvy_profile_save(&t->profile, &t->task, t->options.output_dir);

@@ -58,6 +58,9 @@ check ddp 2 1 host
 grep -q '"profile"' ddp/run.json && die "run.json repeats --profile, which needs a folder"
 ok $run --devices cpu:0-1 --strategy pipeline --epochs 2 --output-dir pipeline --profile
 check pipeline 2 2 host
+# nothing is left to train: what was measured stays
+ok $run --devices cpu:0-1 --strategy pipeline --epochs 2 --resume pipeline --profile
+check pipeline 2 2 host
 ok $run --devices async:0-1 --epochs 2 --output-dir async --profile
 check async 2 1 streams
 "$SOURCE/tools/draw_timeline" pipeline/trace.json -o pipeline.svg || die "not drawn"

@@ -88,6 +88,28 @@ rm late/report.html && mkdir late/report.html
 ok train $quick --epochs 1 --output-dir late --overwrite
 has err "there is no report.html"
 
+# A run that is killed while it writes its report writes it when it goes on. What holds it there: instead of the temporary
+# file a FIFO stands, with room for a page and a reader that reads nothing.
+mkdir cut && mkfifo cut/report.html.tmp
+# shellcheck disable=SC2086
+python3 - "$CONVOY" train $quick --epochs 1 --output-dir cut >out 2>err <<'END' || { cat out err; die "no run was killed"; }
+import fcntl, os, select, subprocess, sys
+F_SETPIPE_SZ = 1031  # Linux; Python has it from 3.10 on
+fifo = os.open("cut/report.html.tmp", os.O_RDWR)
+fcntl.fcntl(fifo, F_SETPIPE_SZ, 4096)
+run = subprocess.Popen(sys.argv[1:])
+while run.poll() is None and not select.select([fifo], [], [], 0.1)[0]:
+    pass
+run.kill()
+sys.exit(0 if run.wait() == -9 else 1)
+END
+! test -e cut/report.html || die "the report was written before its run was killed"
+rm cut/report.html.tmp
+# shellcheck disable=SC2086
+ok train $quick --epochs 1 --resume cut
+check_page cut/report.html
+has cut/run.json '"result"'
+
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no Chromium: the page was not shown"
 # Chromium's sandbox wants a user of its own; the page is a file of ours.
 show() {
